@@ -1,0 +1,105 @@
+// What a model *is*, before any stack, machine or recipe: the values a config.json states, in the
+// field's terms, plus the family's class defaults for the keys it leaves out.
+//
+// Readers (src/adapt) and the catalogue (data/models) make an Architecture; src/model turns it into
+// blocks of operators. Parameter counts are never stored here: they are read off the operators.
+// Layers are a run-length list of layer kinds, so alternating windows, dense-then-expert models and
+// per-layer widths are all the same thing. Expert, latent-attention and state-space parts join a
+// LayerKind as further optional members.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "preflop/count.hpp"
+
+namespace preflop {
+
+enum class Activation : std::uint8_t { gelu, relu, relu2, silu };
+enum class NormKind : std::uint8_t {
+  rms,             // scale
+  layer,           // scale and bias
+  layer_no_bias,   // scale
+  layer_no_weight  // nothing trained (OLMo 1)
+};
+// Where a layer's norms stand.
+enum class NormPlacement : std::uint8_t {
+  pre,         // before attention and before the MLP
+  post,        // on the outputs of attention and MLP, before the residual add (OLMo 2)
+  sandwich,    // both (Gemma 2 and 3)
+  shared_pre,  // parallel block: one norm feeds attention and MLP (GPT-J, Phi-2, Falcon-7B, Cohere)
+  split_pre    // parallel block: each branch has its own norm (GPT-NeoX, Falcon-40B)
+};
+enum class QkNorm : std::uint8_t {
+  none,
+  head,      // one scale of head_dim for queries, one for keys (Qwen3, Gemma 3)
+  per_head,  // one scale per head and channel, normalised per head (Command-R+)
+  full       // normalised over the whole width, heads * head_dim scales (OLMo 2)
+};
+enum class Positions : std::uint8_t { none, rope, learned, alibi };
+
+struct AttentionSpec {
+  Count heads;     // query heads
+  Count kv_heads;  // = heads for MHA, 1 for MQA
+  Count head_dim;  // not always hidden / heads
+  bool query_bias = false;
+  bool key_bias = false;
+  bool value_bias = false;
+  bool out_bias = false;
+  QkNorm qk_norm = QkNorm::none;
+  bool rope = true;              // false: this layer has no rotary embedding (SmolLM3's NoPE layers)
+  std::optional<Count> window;   // sliding window in tokens; absent = full causal attention
+  double dropout = 0;            // on the attention probabilities
+  bool operator==(const AttentionSpec&) const = default;
+};
+
+struct MlpSpec {
+  Count width;         // of one branch
+  bool gated = false;  // act(gate) * up
+  Activation activation = Activation::gelu;
+  bool bias = false;
+  bool operator==(const MlpSpec&) const = default;
+};
+
+struct LayerKind {
+  AttentionSpec attention;
+  MlpSpec mlp;
+  NormKind norm = NormKind::rms;
+  NormPlacement placement = NormPlacement::pre;  // shared_pre and split_pre make the block parallel
+  double dropout = 0;                            // on the outputs of attention and MLP
+  bool operator==(const LayerKind&) const = default;
+};
+
+struct LayerRun {
+  LayerKind kind;
+  std::int64_t count = 0;
+};
+
+struct Architecture {
+  std::string name;    // catalogue id, or the config's own name, or "config.json"
+  std::string family;  // the config's architecture class: LlamaForCausalLM, ...
+  Count hidden;
+  Count vocab;
+  std::vector<LayerRun> layers;
+  NormKind final_norm = NormKind::rms;
+  bool has_final_norm = true;
+  bool embedding_norm = false;  // BLOOM: a LayerNorm (with bias) after the embedding
+  double embedding_dropout = 0;
+  Positions positions = Positions::rope;
+  Count position_rows;     // learned positions: rows of the table (OPT: 2048 + 2); 0 otherwise
+  bool tied = false;       // the head shares the embedding's weight
+  bool head_bias = false;  // Phi, GPT-J
+  std::optional<Count> max_seq;  // the model's own maximum sequence, where stated
+  std::string source;            // where the values come from
+  std::vector<std::string> defaulted;  // keys that were absent and took the family's class default: "key=value"
+
+  std::int64_t layer_count() const {
+    std::int64_t n = 0;
+    for (const LayerRun& run : layers) n += run.count;
+    return n;
+  }
+};
+
+}  // namespace preflop

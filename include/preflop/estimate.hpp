@@ -1,0 +1,114 @@
+// The estimate of one recipe: memory, compute, step time, run. Shape and names follow the JSON
+// contract preflop.estimate/1; every number is SI (bytes, seconds, FLOP), ratios are fractions.
+//
+// Number is double, or Traced to explain: `for_each_number` (src/view/paths) walks the same members
+// for both, so every number of the JSON has a derivation that ends in the same bits.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "preflop/machine.hpp"
+#include "preflop/quantity.hpp"
+#include "preflop/recipe.hpp"
+#include "preflop/traced.hpp"
+
+namespace preflop {
+
+// The terms of a stage's memory. They sum to `allocated` exactly.
+enum class Term : std::uint8_t { weights, gradients, optimizer, activations, logits, buffers, transients };
+inline constexpr int kTerms = 7;
+const char* name(Term term);
+
+// The named instants of a step; a stage's peak is the largest of them, never a sum of maxima.
+enum class Moment : std::uint8_t { init, loss, last_layer_backward, first_layer_backward, end_of_backward, reduction, optimizer_step };
+inline constexpr int kMoments = 7;
+const char* name(Moment moment);
+
+enum class Verdict : std::uint8_t { fits, tight, no, unknown };
+const char* name(Verdict verdict);
+
+template <class N>
+struct StageMemory {
+  std::int64_t stage = 0;
+  std::int64_t layers = 0;
+  Moment moment = Moment::init;                     // where the peak is
+  std::optional<Bytes<N>> moments[kMoments];        // allocated at each moment this stage has
+  Bytes<N> terms[kTerms];                           // alive at the peak moment, by term
+  Bytes<N> allocated;                               // sum of terms
+  Bytes<N> reserved;                                // by the caching allocator
+  std::optional<Bytes<N>> context;                  // outside the allocator: CUDA context, NCCL
+  std::optional<Bytes<N>> device;                   // reserved + context
+};
+
+template <class N>
+struct MemoryEstimate {
+  Verdict verdict = Verdict::unknown;
+  std::optional<Bytes<N>> capacity;
+  std::optional<Bytes<N>> margin;  // capacity - (allocated + context) of the worst stage; negative when short
+  std::vector<StageMemory<N>> stages;
+  std::size_t peak_stage = 0;
+  std::optional<Bytes<N>> checkpoint;
+};
+
+template <class N>
+struct ComputeEstimate {
+  FlopsPerToken<N> model;      // under `convention`
+  FlopsPerToken<N> hardware;   // executed: recomputation included
+  FlopsPerToken<N> six_n;
+  FlopsPerToken<N> attention;  // part of `model` that is attention
+  std::string convention;
+  std::vector<std::pair<std::string, FlopsPerToken<N>>> conventions;
+};
+
+enum class Lost : std::uint8_t {
+  gemm, attention, memory_bound, logits, recompute, launch, tp_comm, cp_comm, ep_comm, pp_comm, dp_comm, offload, imbalance, bubble, optimizer, other
+};
+inline constexpr int kLost = 16;
+const char* name(Lost lost);
+
+template <class N>
+struct StepEstimate {
+  Seconds<N> seconds;
+  TokensPerSecond<N> tokens_per_second;
+  TokensPerSecond<N> tokens_per_second_per_gpu;
+  Ratio<N> mfu;
+  Ratio<N> hfu;
+  FlopsPerSecond<N> peak;          // dense, one GPU
+  std::string mfu_convention;
+  Seconds<N> breakdown[kLost];     // exposed seconds; they sum to `seconds`
+  std::string method;              // "given mfu" | "first-order roofline"
+};
+
+template <class N>
+struct RunEstimate {
+  Tokens<N> tokens;
+  std::int64_t steps = 0;
+  Seconds<N> ideal;
+  Ratio<N> gpu_hours;
+};
+
+struct ModelSummary {
+  std::string name;
+  Count params_total;
+  Count params_active;
+  Count params_embedding;
+};
+
+template <class N>
+struct EstimateOf {
+  ModelSummary model;
+  Cluster cluster;
+  Recipe recipe;
+  MemoryEstimate<N> memory;
+  ComputeEstimate<N> compute;
+  std::optional<StepEstimate<N>> step;  // absent when the machine's rates are unknown
+  std::optional<RunEstimate<N>> run;    // with --tokens
+  std::vector<std::string> sources;     // sorted, unique
+  std::vector<std::string> warnings;
+};
+using Estimate = EstimateOf<double>;
+
+}  // namespace preflop

@@ -1,0 +1,76 @@
+// How a model is trained: numerics (precision, dtypes, optimizer, batch, sequence) and layout
+// (parallel sizes, sharding, schedule, micro-batch, recomputation, kernels).
+//
+// A Recipe is complete: every value is set. `given` says which values the user set; all others were
+// chosen by the documented defaults and are listed in `assumed` as "key=value".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "preflop/count.hpp"
+
+namespace preflop {
+
+// Storage types. Block-scaled types carry their scales in the width.
+enum class Dtype : std::uint8_t { fp32, tf32, bf16, fp16, fp8, int8, fp4, none };
+double width(Dtype dtype);  // bytes per element; 0 for none
+const char* name(Dtype dtype);
+
+enum class AttentionKernel : std::uint8_t { unfused, sdpa, fa1, fa2, fa3, cudnn };
+enum class LossKind : std::uint8_t { plain, inplace, fused, chunked, fused_linear, vocab_parallel };
+enum class RecomputeKind : std::uint8_t { none, selective, full, modules };
+
+struct Recompute {
+  RecomputeKind kind = RecomputeKind::none;
+  std::int64_t layers = 0;           // full:N (0 = every layer)
+  std::vector<std::string> modules;  // modules: names that the stack defines
+};
+
+// Parallel sizes. Dense operands live on tp * cp * dp * pp, expert operands on etp * ep * edp * pp.
+struct Layout {
+  std::int64_t tp = 1, cp = 1, dp = 1, pp = 1, vpp = 1;
+  std::int64_t ep = 1, etp = 1;
+  bool sp = false;  // sequence parallelism; silent at tp 1
+  int zero = 0;     // 0 nothing, 1 optimizer, 2 + gradients, 3 + weights
+  std::int64_t hsdp = 0;  // shard group size; 0 = the whole data-parallel group
+  std::string schedule = "1f1b";
+  std::vector<std::int64_t> layers_per_stage;  // explicit split; empty = the stack's rule
+
+  std::int64_t model_parallel() const { return tp * cp * pp; }
+  std::int64_t world() const { return tp * cp * pp * dp; }
+};
+
+struct Recipe {
+  std::string stack;             // "megatron"
+  std::string stack_generation;  // newest when not given
+  Layout layout;
+
+  std::int64_t seq = 0;           // tokens
+  std::int64_t micro_batch = 1;   // sequences
+  std::int64_t global_batch = 0;  // sequences
+
+  std::string precision = "bf16";
+  std::string optimizer = "adamw";
+  Dtype weight_dtype = Dtype::bf16;
+  Dtype grad_dtype = Dtype::fp32;
+  Dtype master_dtype = Dtype::fp32;  // none: the weights are their own master
+  Dtype moment_dtype = Dtype::fp32;
+  Recompute recompute;
+  AttentionKernel attention = AttentionKernel::cudnn;
+  LossKind loss = LossKind::plain;
+
+  std::optional<double> mfu;        // --mfu X, a fraction: use instead of predicting
+  std::string mfu_convention = "6n";
+  std::optional<double> tokens;     // --tokens, of the whole run
+
+  std::set<std::string> given;       // keys the user set
+  std::vector<std::string> assumed;  // "key=value (why)" for the rest
+
+  std::int64_t micro_batches() const { return global_batch / (micro_batch * layout.dp); }
+};
+
+}  // namespace preflop
