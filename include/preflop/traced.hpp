@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "preflop/quantity.hpp"
+
 namespace preflop {
 
 struct TraceNode;
@@ -25,6 +27,11 @@ struct TraceNode {
   std::string detail;  // for a leaf: the product it was read off; for a maximum: which candidate won
   std::string source;  // for a datum: where it comes from
   std::vector<TracePtr> inputs;
+
+  TraceNode() = default;
+  TraceNode(const TraceNode&) = default;
+  TraceNode& operator=(const TraceNode&) = default;
+  ~TraceNode();  // frees deep trees without recursion
 };
 
 class Traced {
@@ -41,7 +48,11 @@ class Traced {
   friend Traced operator*(const Traced& a, const Traced& b);
   friend Traced operator/(const Traced& a, const Traced& b);
   friend bool operator<(const Traced& a, const Traced& b) { return a.value_ < b.value_; }
+  friend bool operator>(const Traced& a, const Traced& b) { return b < a; }
+  friend bool operator<=(const Traced& a, const Traced& b) { return a.value_ <= b.value_; }
+  friend bool operator>=(const Traced& a, const Traced& b) { return a.value_ >= b.value_; }
   friend bool operator==(const Traced& a, const Traced& b) { return a.value_ == b.value_; }
+  Traced& operator+=(const Traced& b) { return *this = *this + b; }
 
  private:
   double value_;
@@ -85,9 +96,9 @@ N leaf(double value, MakeOrigin&& origin) {
 // Gives a result a name and a unit; the operations below it stay visible.
 inline double named(double n, const char*, const char*) { return n; }
 Traced named(const Traced& n, std::string name, std::string unit);
-template <template <class, class> class Q, class D, class N>
-Q<D, N> named(const Q<D, N>& q, const char* name, const char* unit) {
-  return Q<D, N>(named(q.number(), name, unit));
+template <class D, class N>
+Quantity<D, N> named(const Quantity<D, N>& q, const char* name, const char* unit) {
+  return Quantity<D, N>(named(q.number(), name, unit));
 }
 
 // The largest candidate; all candidates stay visible. `largest` of nothing is 0.
