@@ -30,7 +30,7 @@ target_include_directories(preflop_flags SYSTEM INTERFACE ${third_party})
 # -ffp-contract=off: no fused multiply-add, so that every target computes the same bits.
 target_compile_options(preflop_flags INTERFACE -Wall -Wextra -Werror -ffp-contract=off)
 # Errors are values everywhere: the header-only libraries are compiled without throw, and all targets
-# must agree on that. fmt is compiled into the library (src/base/fmt_impl.cpp), never linked.
+# must agree on that. fmt and toml++ are compiled into the library (src/base/*_impl.cpp), never linked.
 target_compile_definitions(
-  preflop_flags INTERFACE JSON_NOEXCEPTION=1 TOML_EXCEPTIONS=0 TOML_HEADER_ONLY=1 FMT_EXCEPTIONS=0
+  preflop_flags INTERFACE JSON_NOEXCEPTION=1 TOML_EXCEPTIONS=0 TOML_HEADER_ONLY=0 FMT_EXCEPTIONS=0
                           FMT_STATIC_THOUSANDS_SEPARATOR=',')
