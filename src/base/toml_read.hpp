@@ -19,7 +19,7 @@ class TomlTable {
   static Result<TomlTable> parse(std::string_view text, std::string_view file);
 
   bool has(std::string_view key) const;
-  std::vector<std::string> keys() const;  // sorted
+  std::vector<std::string> keys() const;          // sorted
   std::string where(std::string_view key) const;  // "file:line:column" of the key's value, of the table if absent
   std::string where() const;                      // of the table itself
 
