@@ -94,6 +94,8 @@ struct Architecture {
   std::optional<Count> max_seq;  // the model's own maximum sequence, where stated
   std::string source;            // where the values come from
   std::vector<std::string> defaulted;  // keys that were absent and took the family's class default: "key=value"
+  std::vector<std::string> assumed;    // keys supplied by the user's --assume: "key=value"
+  std::vector<std::string> notes;      // what the reader left out or found odd, a sentence each
 
   std::int64_t layer_count() const {
     std::int64_t n = 0;

@@ -1,0 +1,211 @@
+#include "src/adapt/hf_config.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "src/adapt/hf_config_family.hpp"
+#include "src/adapt/hf_config_refuse.hpp"
+#include "src/base/json_read.hpp"
+#include "src/base/text.hpp"
+
+namespace preflop {
+namespace {
+
+using Json = nlohmann::json;
+
+// One line per model class. model_type stands in where a file names no class (the first line of a type wins).
+struct Family {
+  std::string_view model_class;
+  std::string_view model_type;
+  ReadFamily read;
+  bool nested = false;  // the language model's keys stand in text_config
+};
+
+constexpr std::array kFamilies = {
+    Family{"LlamaForCausalLM", "llama", read_llama},
+    Family{"LLaMAForCausalLM", "", read_llama},
+    Family{"YiForCausalLM", "Yi", read_llama},
+    Family{"MistralForCausalLM", "mistral", read_mistral},
+    Family{"MinistralForCausalLM", "ministral", read_mistral},
+    Family{"Ministral3ForCausalLM", "", read_ministral3},
+    Family{"Mistral3ForConditionalGeneration", "mistral3", read_mistral, true},
+    Family{"QWenLMHeadModel", "qwen", read_qwen1},
+    Family{"Qwen2ForCausalLM", "qwen2", read_qwen2},
+    Family{"Qwen3ForCausalLM", "qwen3", read_qwen3},
+    Family{"GemmaForCausalLM", "gemma", read_gemma},
+    Family{"Gemma2ForCausalLM", "gemma2", read_gemma2},
+    Family{"Gemma3ForCausalLM", "gemma3_text", read_gemma3},
+    Family{"Gemma3ForConditionalGeneration", "gemma3", read_gemma3, true},
+    Family{"PhiForCausalLM", "phi", read_phi},
+    Family{"PhiForCausalLM", "phi-msft", read_phi},
+    Family{"Phi3ForCausalLM", "phi3", read_phi3},
+    Family{"GPT2LMHeadModel", "gpt2", read_gpt2},
+    Family{"GPTBigCodeForCausalLM", "gpt_bigcode", read_gpt_bigcode},
+    Family{"GPTJForCausalLM", "gptj", read_gptj},
+    Family{"GPTNeoXForCausalLM", "gpt_neox", read_gpt_neox},
+    Family{"OPTForCausalLM", "opt", read_opt},
+    Family{"BloomForCausalLM", "bloom", read_bloom},
+    Family{"FalconForCausalLM", "falcon", read_falcon},
+    Family{"RWForCausalLM", "RefinedWeb", read_falcon_rw},
+    Family{"RWForCausalLM", "RefinedWebModel", read_falcon_rw},
+    Family{"MptForCausalLM", "", read_mpt},
+    Family{"MPTForCausalLM", "mpt", read_mpt_foundry},
+    Family{"Starcoder2ForCausalLM", "starcoder2", read_starcoder2},
+    Family{"OlmoForCausalLM", "olmo", read_olmo},
+    Family{"Olmo2ForCausalLM", "olmo2", read_olmo2},
+    Family{"Olmo3ForCausalLM", "olmo3", read_olmo3},
+    Family{"GraniteForCausalLM", "granite", read_granite},
+    Family{"CohereForCausalLM", "cohere", read_cohere},
+    Family{"Cohere2ForCausalLM", "cohere2", read_cohere2},
+    Family{"StableLmForCausalLM", "stablelm", read_stablelm},
+    Family{"StableLMEpochForCausalLM", "stablelm_epoch", read_stablelm},
+    Family{"InternLM2ForCausalLM", "internlm2", read_internlm2},
+    Family{"BaichuanForCausalLM", "baichuan", read_baichuan},
+    Family{"BaiChuanForCausalLM", "", read_baichuan},
+    Family{"ChatGLMModel", "chatglm", read_chatglm},
+    Family{"ChatGLMForConditionalGeneration", "", read_chatglm},
+    Family{"GlmForCausalLM", "glm", read_glm},
+    Family{"Glm4ForCausalLM", "glm4", read_glm4},
+    Family{"SmolLM3ForCausalLM", "smollm3", read_smollm3},
+    Family{"NemotronForCausalLM", "nemotron", read_nemotron},
+};
+
+std::string text_of(const Json& object, std::string_view key) {
+  const auto it = object.find(key);
+  if (it == object.end()) return {};
+  const auto* s = it->get_ptr<const Json::string_t*>();
+  return s != nullptr ? *s : std::string();
+}
+
+// The class the file names, else its model_type; an --assume wins over both.
+Result<std::string> model_class_of(const Json& config, const std::string& where, const Assume& assume) {
+  for (const char* key : {"architectures", "model_type"}) {
+    if (const auto it = assume.find(key); it != assume.end()) return it->second;
+  }
+  const auto it = config.find("architectures");
+  if (it != config.end() && !it->is_null()) {
+    const auto* name = it->is_array() && it->size() == 1 ? (*it)[0].get_ptr<const Json::string_t*>() : nullptr;
+    if (name == nullptr) return Error{where + ": architectures", "is " + shown(*it), "valid: a list of one class name"};
+    return *name;
+  }
+  if (std::string type = text_of(config, "model_type"); !type.empty()) return type;
+  if (std::string part = text_of(config, "_class_name"); !part.empty()) return part;
+  const bool quantisation = config.contains("quantization") || config.contains("quant_method");
+  return Error{where,
+               quantisation ? "describes a quantisation, not a model" : "names neither architectures nor model_type",
+               quantisation ? "valid: the config.json that lies beside it"
+                            : "valid: a model's config.json; or supply --assume model_type=llama (or another)"};
+}
+
+const Family* find_family(std::string_view name) {
+  for (const Family& f : kFamilies) {
+    if (f.model_class == name) return &f;
+  }
+  for (const Family& f : kFamilies) {
+    if (!f.model_type.empty() && f.model_type == name) return &f;
+  }
+  return nullptr;
+}
+
+Error unknown_class(const std::string& where, const std::string& name) {
+  const std::string near = text::suggestion(name, hf_config_families());
+  return Error{where, "model class " + text::quoted(name) + " is not one that is read",
+               near.empty() ? "valid: a dense decoder of the families that `preflop models` lists, or a shape string "
+                              "(llama:layers=..,hidden=..)"
+                            : near};
+}
+
+// Gemma 3's published files leave these out; the class fills them in.
+void fill_gemma3(Json& text_config, Architecture& a) {
+  const std::array<std::pair<const char*, int>, 5> defaults = {{{"num_attention_heads", 8},
+                                                                {"num_key_value_heads", 4},
+                                                                {"head_dim", 256},
+                                                                {"vocab_size", 262208},
+                                                                {"max_position_embeddings", 131072}}};
+  for (const auto& [key, value] : defaults) {
+    if (text_config.contains(key)) continue;
+    text_config[key] = value;
+    a.defaulted.push_back(std::string(key) + "=" + std::to_string(value));
+  }
+}
+
+// The language model of a nested file, with what stands beside it noted.
+Result<Json> nested_text(const Json& config, const std::string& where, const std::string& model_class,
+                         Architecture& a) {
+  const auto it = config.find("text_config");
+  if (it == config.end() || !it->is_object()) {
+    return Error{where + ": text_config", it == config.end() ? "is absent" : "is " + shown(*it),
+                 "valid: the object with the language model's keys"};
+  }
+  Json text_config = *it;
+  if (!text_config.contains("tie_word_embeddings") && config.contains("tie_word_embeddings"))
+    text_config["tie_word_embeddings"] = config["tie_word_embeddings"];
+  if (config.contains("vision_config"))
+    a.notes.push_back("the language model alone: the vision tower (vision_config) and its projector are not counted");
+  if (model_class.rfind("Gemma3", 0) == 0) fill_gemma3(text_config, a);
+  return text_config;
+}
+
+void note_quantisation(const Json& config, Architecture& a) {
+  const auto it = config.find("quantization_config");
+  if (it == config.end() || !it->is_object()) return;
+  const std::string method = text_of(*it, "quant_method");
+  a.notes.push_back("quantization_config" + (method.empty() ? "" : " (" + method + ")") +
+                    " says how the weights are stored: parameters are counted from the shapes");
+}
+
+std::string own_name(const Json& config, std::string_view where) {
+  for (const char* key : {"_name_or_path", "name_or_path"}) {
+    if (std::string name = text_of(config, key); !name.empty()) return name;
+  }
+  return std::string(where);
+}
+
+}  // namespace
+
+std::vector<std::string> hf_config_families() {
+  std::vector<std::string> names;
+  for (const Family& f : kFamilies) names.emplace_back(f.model_class);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+Result<Architecture> read_hf_config(std::string_view json_text, std::string_view where_view, const Assume& assume) {
+  const std::string where(where_view);
+  Result<Json> parsed = read_json(json_text, where);
+  if (!parsed) return parsed.error();
+  const Json& config = *parsed;
+  if (!config.is_object())
+    return Error{where, "holds " + shown(config) + ", not an object", "valid: a Hugging Face config.json"};
+  const Result<std::string> named = model_class_of(config, where, assume);
+  if (!named) return named.error();
+
+  const Family* family = find_family(*named);
+  const std::vector<std::string> unbuilt = unbuilt_parts(config, *named);
+  if (!unbuilt.empty()) {
+    return Error{where, *named + ": not built yet (" + text::list(unbuilt, "and") + ")", "valid: dense decoder models"};
+  }
+  if (family == nullptr) return unknown_class(where, *named);
+
+  Architecture a;
+  a.family = family->model_class;
+  a.name = own_name(config, where);
+  a.source = where;
+  Json nested;
+  ReadFamily read = family->read;
+  if (family->nested) {
+    Result<Json> text_config = nested_text(config, where, a.family, a);
+    if (!text_config) return text_config.error();
+    nested = std::move(*text_config);
+    if (text_of(nested, "model_type") == "ministral3") read = read_ministral3;
+  }
+  ConfigReader reader(family->nested ? nested : config, family->nested ? where + ": text_config" : where, assume);
+  read(reader, a);
+  reader.record(a);
+  if (!reader.ok()) return reader.error();
+  note_quantisation(config, a);
+  return a;
+}
+
+}  // namespace preflop
