@@ -131,7 +131,7 @@ def expand(row, value, match):
     def group(part):
         if part[1] == "date":
             return row.raw["date"]
-        text = (match[int(part[1])] or "").replace(",", "")
+        text = re.sub(r"(?<=\d),(?=\d{3})", "", match[int(part[1])] or "")
         return text if not part[2] else number(float(text) / float(part[2]))
 
     out = re.sub(r"\{(\d|date)(?:/(\d+))?\}", group, value)

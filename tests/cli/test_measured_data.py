@@ -119,6 +119,9 @@ class Committed(unittest.TestCase):
         self.assertEqual(rows["uc35c"]["loss"], "fused-linear")
         self.assertEqual(rows["zerobubble-1.5b-1f1b-i-m24"]["vpp"], "3")
         self.assertEqual(rows["fms-a80-l10"]["peak_bytes"], "72434837504")
+        self.assertEqual(rows["mb-26.06-b300-nemotron-3-super-pretrain-nvfp4-g64-gbs512"]["graph_scope"],
+                         "attn,mamba,moe_router,moe_preprocess")
+        self.assertEqual(rows["run-llama1-7b"]["run_hours"], "82432")
         cut = rows["simumax-b200-llama3-405b-l4-tp1-pp2-dp4-mbc4-cef"]
         self.assertEqual((cut["layers"], cut["kv_heads"], cut["loss"]), ("4", "16", "fused"))
         self.assertEqual(cut["stage_gib"], "86.610/87.083")
