@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "preflop/count.hpp"
@@ -32,12 +33,15 @@ struct Datum {
 //   memory_bandwidth    bytes/s          l2_bytes
 //   scaleup_bandwidth   bytes/s per direction and GPU inside the scale-up domain
 //   scaleup_domain      GPUs             scaleout_bandwidth  bytes/s per direction and GPU
-//   tdp_watts  sm_count  boost_hz
+//   tdp_watts  sm_count  boost_hz  pcie_generation
+//   bf16_sparse_headline fp8_sparse_headline fp4_sparse_headline               the vendor's 2:4-sparse figure
 struct Gpu {
   std::string id;    // canonical: h100-sxm
   std::string name;  // H100 SXM5 80GB
   std::string vendor;
-  std::string arch;  // sm90, gfx942, tpu, ...
+  std::string arch;                   // sm90, gfx942, tpu, ...
+  std::string memory;                 // HBM3, GDDR6X, ...
+  bool half_rate_accumulate = false;  // GeForce: tensor products that accumulate in fp32 run at half rate
   std::string default_platform;
   std::vector<std::string> aliases;
   std::map<std::string, Datum, std::less<>> data;
@@ -56,6 +60,7 @@ struct Platform {
   std::string gpu;   // canonical GPU id
   std::string scaleup_link;
   std::string scaleout_fabric;
+  std::string host_link;
   std::string local_nvme;
   std::vector<std::string> aliases;
   std::map<std::string, Datum, std::less<>> data;
@@ -67,9 +72,9 @@ struct Platform {
 struct Cluster {
   Gpu gpu;
   Platform platform;
-  std::int64_t gpus = 0;           // accelerators
-  std::int64_t gpus_per_node = 0;  // <= gpus
-  bool memory_only = false;        // `1x80GB`: a capacity and nothing else
+  std::int64_t gpus = 0;             // accelerators
+  std::int64_t gpus_per_node = 0;    // <= gpus
+  bool memory_only = false;          // `1x80GB`: a capacity and nothing else
   std::vector<std::string> assumed;  // e.g. "platform=dgx-h100", one line per rung below exact
 
   std::int64_t nodes() const { return (gpus + gpus_per_node - 1) / gpus_per_node; }
@@ -82,7 +87,8 @@ class MachineCatalogue {
  public:
   // Parses the embedded data; `overlay_gpus_csv` / `overlay_platforms_csv` are the texts of the files
   // of the same name in --data-dir (empty = none). Rows of an overlay replace data of the same id.
-  static Result<MachineCatalogue> load(std::string_view overlay_gpus_csv = {}, std::string_view overlay_platforms_csv = {});
+  static Result<MachineCatalogue> load(std::string_view overlay_gpus_csv = {},
+                                       std::string_view overlay_platforms_csv = {});
 
   const std::vector<Gpu>& gpus() const { return gpus_; }
   const std::vector<Platform>& platforms() const { return platforms_; }
@@ -99,5 +105,12 @@ class MachineCatalogue {
   std::vector<Gpu> gpus_;
   std::vector<Platform> platforms_;
 };
+
+// A cluster described in a file, by the keys of docs/cluster-files.md. Errors name file:line:column.
+Result<Cluster> cluster_from_toml(std::string_view text, std::string_view file, const MachineCatalogue& catalogue);
+
+// What is wrong with a catalogue, one line each, empty when nothing is: values without source or out
+// of the bounds of their field, names that stand for two things, platforms without their GPU.
+std::vector<std::string> check_catalogue(const MachineCatalogue& catalogue);
 
 }  // namespace preflop

@@ -1,0 +1,25 @@
+// How a cluster is made of a GPU, a platform and counts; shared by --on and cluster files.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "preflop/machine.hpp"
+
+namespace preflop {
+
+inline constexpr std::int64_t kMaxGpus = 10'000'000;
+
+// `gpus` accelerators in nodes of `per_node` (the platform's size where absent). Fewer than a node are
+// one node. Errors (at `where`): a count that does not fill its nodes. `spelling` is the cluster as the
+// user wrote it without the node size, for what would be valid.
+Result<Cluster> build_cluster(const Gpu& gpu, const Platform& platform, std::int64_t gpus,
+                              std::optional<std::int64_t> per_node, std::string_view where, std::string_view spelling);
+
+// A whole number from 1 to kMaxGpus; `what` names it in errors.
+Result<std::int64_t> read_size(std::string_view text, std::string_view where, std::string_view what);
+
+// One line for each of the cluster's main fields whose rung is below exact, ready to print.
+void add_assumed_rungs(Cluster& cluster);
+
+}  // namespace preflop
