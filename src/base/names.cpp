@@ -105,7 +105,7 @@ Error unknown_name(std::string_view where, std::string_view kind, std::string_vi
   constexpr std::size_t kFew = 20;
   std::string valid = suggestion(name, candidates);
   if (valid.empty() && !candidates.empty() && candidates.size() <= kFew) valid = "valid are " + list(candidates, "and");
-  return {std::string(where), fmt::format("unknown {} {}", kind, quoted(name)), valid};
+  return {std::string(where), fmt::format("unknown {} {}", kind, text::quoted(name)), valid};
 }
 
 }  // namespace preflop::text
