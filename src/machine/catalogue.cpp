@@ -5,6 +5,7 @@
 #include "preflop/machine.hpp"
 #include "src/base/embedded.hpp"
 #include "src/base/text.hpp"
+#include "src/machine/fields.hpp"
 #include "src/machine/ladder.hpp"
 #include "src/machine/rows.hpp"
 
@@ -94,6 +95,11 @@ Result<MachineCatalogue> MachineCatalogue::load(std::string_view overlay_gpus_cs
   if (status) status = all_named("platforms.csv", out.platforms_);
   if (!status) return status.error();
   for (Gpu& gpu : out.gpus_) ladder::complete(gpu);
+  for (Platform& platform : out.platforms_) {
+    for (const MachineField& field : platform_fields()) {
+      platform.data.emplace(field.name, Datum{std::nullopt, Rung::unknown, "not stated in the documents read"});
+    }
+  }
   return out;
 }
 

@@ -168,7 +168,9 @@ std::string fitting_counts(std::int64_t gpus, std::int64_t node, std::string_vie
   const std::int64_t below = gpus / node * node;
   const std::string counts =
       below + node <= kMaxGpus ? fmt::format("{} or {}", below, below + node) : fmt::format("{}", below);
-  return fmt::format("{} GPUs, or another node size, such as {}/{}", counts, spelling, divisor);
+  const std::string node_size =
+      spelling.empty() ? fmt::format("gpus_per_node = {}", divisor) : fmt::format("{}/{}", spelling, divisor);
+  return fmt::format("{} GPUs, or another node size, such as {}", counts, node_size);
 }
 
 const char* rung_name(Rung rung) { return rung == Rung::same_chip ? "same chip" : "class rule"; }
@@ -231,8 +233,9 @@ Result<Cluster> build_cluster(const Gpu& gpu, const Platform& platform, std::int
   if (!per_node && !own.value && gpus > 1) {
     cluster.assumed.push_back(fmt::format("gpus_per_node={} (not known for {}: taken as one node)", gpus, platform.id));
   } else if (!per_node && node == 1 && gpus > 1) {
-    cluster.assumed.push_back(
-        fmt::format("gpus_per_node=1 ({} is one GPU; {}/{} is one node)", platform.id, spelling, gpus));
+    const std::string instead =
+        spelling.empty() ? fmt::format("gpus_per_node = {}", gpus) : fmt::format("{}/{}", spelling, gpus);
+    cluster.assumed.push_back(fmt::format("gpus_per_node=1 ({} is one GPU; {} is one node)", platform.id, instead));
   }
   // Where the scale-up domain is the node, a smaller node is a smaller domain.
   const Datum& domain = platform.datum("scaleup_domain");

@@ -12,7 +12,7 @@ inline constexpr std::int64_t kMaxGpus = 10'000'000;
 
 // `gpus` accelerators in nodes of `per_node` (the platform's size where absent). Fewer than a node are
 // one node. Errors (at `where`): a count that does not fill its nodes. `spelling` is the cluster as the
-// user wrote it without the node size, for what would be valid.
+// user wrote it without the node size, for what would be valid; empty for a file.
 Result<Cluster> build_cluster(const Gpu& gpu, const Platform& platform, std::int64_t gpus,
                               std::optional<std::int64_t> per_node, std::string_view where, std::string_view spelling);
 
