@@ -39,8 +39,8 @@ struct StageMemory {
   Bytes<N> terms[kTerms];                           // alive at the peak moment, by term
   Bytes<N> allocated;                               // sum of terms
   Bytes<N> reserved;                                // by the caching allocator
-  std::optional<Bytes<N>> context;                  // outside the allocator: CUDA context, NCCL
-  std::optional<Bytes<N>> device;                   // reserved + context
+  Bytes<N> context;                                 // outside the allocator: CUDA context, communicators
+  Bytes<N> device;                                  // reserved + context
 };
 
 template <class N>
@@ -78,7 +78,7 @@ struct StepEstimate {
   Ratio<N> hfu;
   FlopsPerSecond<N> peak;          // dense, one GPU
   std::string mfu_convention;
-  Seconds<N> breakdown[kLost];     // exposed seconds; they sum to `seconds`
+  std::optional<Seconds<N>> breakdown[kLost];  // exposed seconds; they sum to `seconds`; empty = not known apart
   std::string method;              // "given mfu" | "first-order roofline"
 };
 

@@ -1,0 +1,67 @@
+// What a user asked, as text: the one form that flags, recipe files, JSON requests and the web page
+// become before anything is checked. Keys are the flag names with underscores ("micro_batch").
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "preflop/machine.hpp"
+#include "src/adapt/hf_config.hpp"
+#include "src/adapt/model_catalogue.hpp"
+#include "src/stack/stack.hpp"
+#include "src/step/memory.hpp"
+
+namespace preflop {
+
+// A config.json that the caller has read: the library does no I/O.
+struct ConfigText {
+  std::string text;
+  std::string where;  // path, or "stdin"
+};
+
+struct Request {
+  std::string model;                 // id, alias or shape string; empty when `config` is set
+  std::optional<ConfigText> config;  // the text of a config.json
+  std::string on;                    // the grammar of --on
+  std::optional<ConfigText> cluster; // the text of a cluster TOML, instead of `on`
+  std::map<std::string, std::string, std::less<>> keys;  // recipe keys -> text
+  Assume assume;                     // --assume key=value for the config
+};
+
+// A recipe key: its name, the grammar of its value, one line of help. In the order of --help.
+struct Key {
+  const char* name;     // "micro_batch"; the flag is --micro-batch
+  const char* value;    // "N", "NAME", "X%"; empty: a switch, "true" or "false"
+  const char* group;    // "batch", "parallel", "numerics", "memory", "run", "stack"
+  const char* help;
+  const char* not_built;  // a reason when the key is known but not built yet, else empty
+};
+const std::vector<Key>& request_keys();
+
+// {"model": "llama3-70b", "on": "64xh100-sxm", "tp": 8, ...}; "config" may hold a config.json object.
+// Errors: not JSON, an unknown key (did you mean), a value that is no scalar.
+Result<Request> request_from_json(std::string_view text);
+
+// Everything a command needs, loaded once. Overlays come from --data-dir: file name -> text.
+struct Catalogues {
+  MachineCatalogue machines;
+  ModelCatalogue models;
+  StackCatalogue stacks;
+  static Result<Catalogues> load(const std::map<std::string, std::string>& overlays = {});
+};
+
+// A request understood: every value checked, every default chosen and listed in recipe.assumed.
+struct Problem {
+  Architecture architecture;
+  std::unique_ptr<Model> model;  // stable address: `analysed` points at it
+  const Stack* stack = nullptr;  // of the catalogues, which must outlive the problem
+  Cluster cluster;
+  Analysed analysed;             // holds the recipe
+};
+Result<Problem> pose(const Request& request, const Catalogues& catalogues);
+
+}  // namespace preflop

@@ -1,0 +1,113 @@
+// What one block costs on one GPU, read off its operators: weights, what it saves for backward, the
+// transients of its backward walk, FLOPs, bytes moved, GEMM shapes, collectives. Nothing here knows a
+// block by name, a GPU, a schedule or a pipeline.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/cost/mesh.hpp"
+#include "src/model/operators.hpp"
+#include "src/stack/stack.hpp"
+
+namespace preflop {
+
+// Under what a block is analysed.
+struct Setting {
+  const Stack* stack = nullptr;
+  const LossRule* loss = nullptr;
+  const Segment* segment = nullptr;  // recomputation; null = none
+  Mesh mesh;
+  Count micro_batch = 1;  // sequences
+  Count seq = 1;          // tokens
+  double activation_width = 2;
+  AttentionKernel kernel = AttentionKernel::cudnn;
+};
+
+struct WeightItem {
+  Tag tag;
+  Role role;
+  Axes axes;
+  Volume volume;  // on this GPU
+  bool owned;
+  bool replicated;  // not cut by tp
+  int merge;
+};
+
+// One tensor kept for the backward pass. `store` is -1 for a private copy.
+struct SavedItem {
+  Tag tag;  // who keeps it
+  Save::What what;
+  Volume volume;
+  double width;
+  StoreId store;
+  bool is_logits;
+  std::string_view source;
+  double bytes() const { return volume.elements.real() * width; }
+};
+
+// Something alive only while the block runs backward.
+struct TransientItem {
+  Tag tag;
+  const char* what;  // "gradient", "gathered input", ...
+  Volume volume;
+  double width;
+  double bytes() const { return volume.elements.real() * width; }
+};
+
+// The fullest instant of a block's backward walk.
+struct Walk {
+  Tag at = Tag::block_add;
+  std::vector<bool> alive;  // per SavedItem: not yet freed
+  std::vector<TransientItem> transients;
+  double bytes = 0;  // alive saved items + transients
+};
+
+enum class CollectiveKind : std::uint8_t { all_reduce, all_gather, reduce_scatter };
+const char* name(CollectiveKind kind);
+
+struct CollectiveItem {
+  CollectiveKind kind;
+  Tag tag;
+  Volume volume;  // of the full (gathered) tensor
+  double width;
+  bool backward;
+  double bytes() const { return volume.elements.real() * width; }
+};
+
+// The work of one operator on one GPU.
+struct WorkItem {
+  Kind kind;
+  Tag tag;
+  Volume volume;           // all axes met: forward FLOPs = 2 x volume (with keys at `visible`)
+  bool attention = false;  // FLOPs scale with the visible context
+  double per_key = 0;      // attention: forward FLOPs per visible key
+  double forward_flops = 0;  // of weight products
+  int backward_passes = 0;   // gradients computed: inputs with gradient + trained weights
+  double forward_bytes = 0, backward_bytes = 0;
+  bool replayed = false;     // inside a recomputed segment
+  bool logits = false;
+};
+
+struct BlockCost {
+  Extents extents;
+  std::vector<WeightItem> weights;
+  std::vector<SavedItem> saved;
+  Walk walk;
+  std::vector<WorkItem> work;
+  std::vector<CollectiveItem> collectives;
+  Count window;
+  bool legal = true;  // false: an axis does not divide (callers check legality first)
+
+  double saved_bytes() const;
+};
+
+// `block` has been rewritten by the stack. The vocabulary is padded by the stack's rule.
+BlockCost analyse(const Block& block, const Setting& setting);
+
+// Tokens a query sees on average: all of them, the causal half, or the causal window.
+enum class Visible : std::uint8_t { full, causal };
+double visible_keys(Visible rule, Count seq, Count window);
+
+}  // namespace preflop

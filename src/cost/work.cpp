@@ -1,0 +1,138 @@
+#include "src/cost/work.hpp"
+
+#include <set>
+
+#include "src/cost/saved.hpp"
+
+namespace preflop {
+
+namespace {
+
+std::size_t at(TensorId id) { return static_cast<std::size_t>(id); }
+constexpr double kMultiplyAdd = 2.0;  // a product counts a multiplication and an addition
+
+double bytes_of(const Block& block, TensorId id, const Extents& extents, const Setting& setting) {
+  const Tensor& t = block.tensors[at(id)];
+  return volume(t.axes, extents, setting.mesh).elements.real() * element_width(t.element, setting);
+}
+
+// All axes met by a product; an axis only on the weight is an index and multiplies nothing.
+Axes product_axes(const Block& block, const Op& op) {
+  Axes met = op.in[0].axes;
+  for (Axis axis : op.weights[0].axes) {
+    if (!met.has(axis) && result_axes(block, op).has(axis)) met.push(axis);
+  }
+  return met;
+}
+
+// Forward FLOPs per visible key and the number of backward products of a two-tensor product.
+void add_product2(WorkItem& item, const Block& block, const Op& op, const Link& link, const Extents& extents, const Mesh& mesh) {
+  const Axes met = op.in[0].axes.with(op.in[1].axes).with(result_axes(block, op));
+  item.volume = volume(met.without("u"), extents, mesh);
+  item.attention = true;
+  item.per_key += kMultiplyAdd * item.volume.elements.real();
+  for (const Operand& in : op.in) {
+    // Operands made inside a fused operator have gradients whenever its inputs do.
+    if (link.gradient[at(in.tensor)]) ++item.backward_passes;
+  }
+}
+
+void add_product(WorkItem& item, const Block& block, const Op& op, const Link& link, const Extents& extents, const Mesh& mesh) {
+  item.volume = volume(product_axes(block, op), extents, mesh);
+  item.forward_flops = kMultiplyAdd * item.volume.elements.real();
+  item.backward_passes = (link.gradient[at(op.in[0].tensor)] ? 1 : 0) + (op.weights[0].trains ? 1 : 0);
+}
+
+void add_bytes(WorkItem& item, const Block& block, const Op& op, const Link& link, const Extents& extents, const Setting& setting) {
+  double in = 0;
+  double in_gradients = 0;
+  for (const Operand& operand : op.in) {
+    const double b = bytes_of(block, operand.tensor, extents, setting);
+    in += b;
+    if (link.gradient[at(operand.tensor)]) in_gradients += b;
+  }
+  const double out = op.kind == Kind::loss ? 0 : bytes_of(block, op.out, extents, setting);
+  double weights = 0;
+  for (const Weight& w : op.weights) {
+    if (w.role == Role::matrix) weights += volume(w.axes, extents, setting.mesh).elements.real() * setting.activation_width;
+  }
+  item.forward_bytes = in + out + weights;
+  // Backward reads the result's gradient and what was kept as input, writes the inputs' gradients; a
+  // product reads and writes once more for its weight. `add` hands its gradient through.
+  item.backward_bytes = op.kind == Kind::add ? 0 : out + in + in_gradients + 2 * weights;
+}
+
+}  // namespace
+
+void collect_work(BlockCost& out, const Block& block, const Link& link, const Setting& setting) {
+  for (const Op& op : block.ops) {
+    WorkItem item{};
+    item.kind = op.kind;
+    item.tag = op.tag;
+    item.logits = group(op.tag) == "head";
+    item.replayed = in_segment(op, setting.segment);
+    if (op.kind == Kind::product) add_product(item, block, op, link, out.extents, setting.mesh);
+    if (op.kind == Kind::product2) add_product2(item, block, op, link, out.extents, setting.mesh);
+    if (op.kind == Kind::attention) {
+      for (const Op& part : op.inner) {
+        if (part.kind == Kind::product2) add_product2(item, block, part, link, out.extents, setting.mesh);
+      }
+      item.backward_passes = 2;  // of each inner product: one per operand
+    }
+    add_bytes(item, block, op, link, out.extents, setting);
+    out.work.push_back(std::move(item));
+  }
+}
+
+namespace {
+
+class Collectives {
+ public:
+  Collectives(BlockCost& out, const Block& block, const Setting& setting) : out_(out), block_(block), setting_(setting) {}
+
+  void add(CollectiveKind kind, const Op& op, const Axes& axes, bool backward) {
+    out_.collectives.push_back({kind, op.tag, gathered_volume(axes, out_.extents, setting_.mesh), setting_.activation_width, backward});
+  }
+  // A partial sum over tp becomes whole: scattered along the sequence under sp, everywhere otherwise.
+  void reduce(const Op& op, const Axes& axes) {
+    if (cut_by_sp(axes, out_.extents, setting_.mesh)) {
+      add(CollectiveKind::reduce_scatter, op, axes, false);
+      add(CollectiveKind::all_gather, op, axes, true);
+    } else {
+      add(CollectiveKind::all_reduce, op, axes, false);
+    }
+  }
+
+ private:
+  BlockCost& out_;
+  const Block& block_;
+  const Setting& setting_;
+};
+
+// A column-parallel product: reads a tensor that tp does not cut, makes one that it does.
+bool column_parallel(const Block& block, const Op& op, const Extents& extents, const Mesh& mesh) {
+  return op.kind == Kind::product && !cut_by_tp(op.in[0].axes, extents, mesh) && cut_by_tp(result_axes(block, op), extents, mesh);
+}
+
+}  // namespace
+
+void collect_collectives(BlockCost& out, const Block& block, const Link& link, const Setting& setting) {
+  if (setting.mesh.tp == 1) return;
+  Collectives c(out, block, setting);
+  std::set<TensorId> gathered;  // once per input, however many products read it
+  for (const Op& op : block.ops) {
+    if (column_parallel(block, op, out.extents, setting.mesh) && gathered.insert(op.in[0].tensor).second) {
+      const Axes& in = op.in[0].axes;
+      if (gathers_input(block, op, out.extents, setting.mesh)) {
+        c.add(CollectiveKind::all_gather, op, in, false);
+        if (op.weights[0].trains) c.add(CollectiveKind::all_gather, op, in, true);  // never saved: gathered again
+        if (link.gradient[at(op.in[0].tensor)]) c.add(CollectiveKind::reduce_scatter, op, in, true);
+      } else if (link.gradient[at(op.in[0].tensor)]) {
+        c.add(CollectiveKind::all_reduce, op, in, true);
+      }
+    }
+    if (link.reduced[at(op.out)]) c.reduce(op, result_axes(block, op));
+  }
+}
+
+}  // namespace preflop

@@ -1,0 +1,44 @@
+#include "src/model/blocks/blocks.hpp"
+
+namespace preflop {
+
+namespace {
+
+// Queries or keys normalised before the rotary embedding.
+TensorId qk_norm(BlockBuilder& b, Tag tag, TensorId x, QkNorm kind, const char* heads) {
+  switch (kind) {
+    case QkNorm::none: return x;
+    case QkNorm::head: return b.norm(tag, x, "d", true, false, 1);
+    case QkNorm::per_head: return b.norm(tag, x, "d", true, false, 1, (std::string(heads) + "d").c_str());
+    case QkNorm::full: return b.norm(tag, x, (std::string(heads) + "d").c_str(), true, false, 1);
+  }
+  return x;
+}
+
+}  // namespace
+
+TensorId attention(BlockBuilder& b, const AttentionSpec& spec, TensorId x) {
+  b.extents()[Axis::heads] = spec.heads;
+  b.extents()[Axis::kv_heads] = spec.kv_heads;
+  b.extents()[Axis::head_dim] = spec.head_dim;
+  b.extents()[Axis::value_dim] = spec.head_dim;
+  if (spec.window) b.set_window(*spec.window);
+
+  TensorId q = b.product(Tag::attn_q, x, "h>ad", spec.query_bias);
+  TensorId k = b.product(Tag::attn_k, x, "h>kd", spec.key_bias);
+  const TensorId v = b.product(Tag::attn_v, x, "h>ke", spec.value_bias);
+  q = qk_norm(b, Tag::attn_q_norm, q, spec.qk_norm, "a");
+  k = qk_norm(b, Tag::attn_k_norm, k, spec.qk_norm, "k");
+  if (spec.rope) {
+    q = b.unary(Kind::rope, Tag::attn_q_rope, q);
+    k = b.unary(Kind::rope, Tag::attn_k_rope, k);
+  }
+  // Keys and values are read along the key axis and broadcast to the query heads.
+  TensorId p = b.product2(Tag::core_qk, {q, "bsad"}, {k, "buad"}, "basu");
+  p = b.softmax(Tag::core_softmax, p, "u");
+  if (spec.dropout > 0) p = b.unary(Kind::dropout, Tag::core_dropout, p);
+  const TensorId o = b.product2(Tag::core_pv, {p, "basu"}, {v, "buae"}, "bsae");
+  return b.product(Tag::attn_out, o, "ae>h", spec.out_bias);
+}
+
+}  // namespace preflop

@@ -1,0 +1,22 @@
+// The building blocks of decoder models, in base form (unfused mathematics).
+#pragma once
+
+#include "preflop/architecture.hpp"
+#include "src/model/builder.hpp"
+#include "src/model/operators.hpp"
+
+namespace preflop {
+
+// A norm over the hidden axis (or over `over`), of the given kind.
+TensorId norm_of(BlockBuilder& b, Tag tag, TensorId x, NormKind kind, Axes over = "h");
+
+// x (bsh) -> attention output (bsh), without norm, residual or dropout.
+TensorId attention(BlockBuilder& b, const AttentionSpec& spec, TensorId x);
+// x (bsh) -> MLP output (bsh), without norm, residual or dropout.
+TensorId mlp(BlockBuilder& b, const MlpSpec& spec, TensorId x);
+
+Block embedding_block(const Architecture& a);
+Block layer_block(const Architecture& a, const LayerKind& kind);
+Block head_block(const Architecture& a);
+
+}  // namespace preflop

@@ -1,0 +1,72 @@
+#include "src/model/blocks/blocks.hpp"
+
+namespace preflop {
+
+TensorId norm_of(BlockBuilder& b, Tag tag, TensorId x, NormKind kind, Axes over) {
+  const bool scale = kind != NormKind::layer_no_weight;
+  const bool bias = kind == NormKind::layer;
+  const int statistics = kind == NormKind::rms ? 1 : 2;  // LayerNorm keeps mean and deviation
+  return b.norm(tag, x, over, scale, bias, statistics);
+}
+
+TensorId mlp(BlockBuilder& b, const MlpSpec& spec, TensorId x) {
+  b.extents()[Axis::ffn] = spec.width;
+  TensorId y = 0;
+  if (spec.gated) {
+    const TensorId gate = b.product(Tag::mlp_gate, x, "h>f", spec.bias);
+    const TensorId up = b.product(Tag::mlp_up, x, "h>f", spec.bias);
+    y = b.binary(Kind::multiply, Tag::mlp_mul, b.unary(Kind::activation, Tag::mlp_act, gate), up);
+  } else {
+    y = b.unary(Kind::activation, Tag::mlp_act, b.product(Tag::mlp_up, x, "h>f", spec.bias));
+  }
+  return b.product(Tag::mlp_down, y, "f>h", spec.bias);
+}
+
+namespace {
+
+bool norms_input(NormPlacement p) { return p != NormPlacement::post; }
+bool norms_output(NormPlacement p) { return p == NormPlacement::post || p == NormPlacement::sandwich; }
+
+struct Branch {
+  Tag post_norm;
+  Tag dropout;
+};
+
+TensorId finish_branch(BlockBuilder& b, const LayerKind& kind, TensorId y, Branch tags) {
+  if (norms_output(kind.placement)) y = norm_of(b, tags.post_norm, y, kind.norm);
+  if (kind.dropout > 0) y = b.unary(Kind::dropout, tags.dropout, y);
+  return y;
+}
+
+constexpr Branch kAttention{Tag::attn_post_norm, Tag::attn_dropout};
+constexpr Branch kMlp{Tag::mlp_post_norm, Tag::mlp_dropout};
+
+// y = x + (attention(n1(x)) + mlp(n2(x))): both branches read the block's input.
+TensorId parallel_layer(BlockBuilder& b, const LayerKind& kind, TensorId x) {
+  const TensorId n1 = norm_of(b, Tag::attn_norm, x, kind.norm);
+  const TensorId n2 = kind.placement == NormPlacement::split_pre ? norm_of(b, Tag::mlp_norm, x, kind.norm) : n1;
+  const TensorId y1 = finish_branch(b, kind, attention(b, kind.attention, n1), kAttention);
+  const TensorId y2 = finish_branch(b, kind, mlp(b, kind.mlp, n2), kMlp);
+  return b.binary(Kind::add, Tag::block_add, x, b.binary(Kind::add, Tag::mlp_add, y1, y2));
+}
+
+TensorId sequential_layer(BlockBuilder& b, const LayerKind& kind, TensorId x) {
+  const TensorId n1 = norms_input(kind.placement) ? norm_of(b, Tag::attn_norm, x, kind.norm) : x;
+  const TensorId y1 = finish_branch(b, kind, attention(b, kind.attention, n1), kAttention);
+  const TensorId x1 = b.binary(Kind::add, Tag::attn_add, x, y1);
+  const TensorId n2 = norms_input(kind.placement) ? norm_of(b, Tag::mlp_norm, x1, kind.norm) : x1;
+  const TensorId y2 = finish_branch(b, kind, mlp(b, kind.mlp, n2), kMlp);
+  return b.binary(Kind::add, Tag::mlp_add, x1, y2);
+}
+
+}  // namespace
+
+Block layer_block(const Architecture& a, const LayerKind& kind) {
+  BlockBuilder b("layer");
+  b.extents()[Axis::hidden] = a.hidden;
+  const TensorId x = b.input("bsh");
+  const bool parallel = kind.placement == NormPlacement::shared_pre || kind.placement == NormPlacement::split_pre;
+  return b.finish(parallel ? parallel_layer(b, kind, x) : sequential_layer(b, kind, x));
+}
+
+}  // namespace preflop

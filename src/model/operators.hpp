@@ -1,0 +1,90 @@
+// A layer is a list of operators over named axes. Parameters, FLOPs, GEMM shapes, bytes moved, what
+// lives for the backward pass and collectives are all read off this list; no predictor knows a block
+// by name.
+//
+// The base form is unfused mathematics. A stack only rewrites it (src/stack/rules): merge products
+// of one input into one GEMM, fuse attention, copy strided views. Adapters, quantised weights,
+// experts and state-space scans are operators and rewrites of the same kind.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/model/axes.hpp"
+#include "src/model/tags.hpp"
+
+namespace preflop {
+
+// FLOPs: a product costs 2 x the volume of all axes met, everything else 0 (its cost is the bytes it
+// moves). What backward needs by default is in the stack's save table, by kind.
+enum class Kind : std::uint8_t {
+  product,     // input times weight; an axis only on the weight is an index and multiplies nothing
+  product2,    // two tensors
+  norm,        // `statistics` fp32 numbers per row are kept by most implementations
+  activation,  // one input: act(x); two after fusing: act(gate) * up
+  multiply,
+  softmax,
+  dropout,
+  add,         // transparent to gradients and to partial sums
+  rope,
+  copy,
+  lookup,      // a table indexed by ids
+  attention,   // fused core; `inner` keeps its parts for FLOPs
+  loss         // cross-entropy over the vocabulary
+};
+inline constexpr int kKinds = 13;
+const char* name(Kind kind);
+
+// What an element of a tensor is stored as. `activation` follows the recipe's precision.
+enum class Element : std::uint8_t { activation, ids };
+
+using TensorId = std::int16_t;
+using StoreId = std::int16_t;
+
+// A view of a storage. Slices of one allocation share a store and keep all of it alive: a block's
+// store is as large as its tensors together when they are slices, as one of them otherwise.
+struct Tensor {
+  Axes axes;
+  Element element = Element::activation;
+  StoreId store = 0;
+};
+
+enum class Role : std::uint8_t { matrix, bias, norm, table };
+
+struct Weight {
+  Axes axes;
+  Role role = Role::matrix;
+  bool owned = true;   // false: tied, its parameters are counted elsewhere
+  bool trains = true;
+};
+
+struct Operand {
+  TensorId tensor = 0;
+  Axes axes;  // as this operator reads it
+};
+
+struct Op {
+  Kind kind = Kind::add;
+  Tag tag = Tag::block_add;
+  std::vector<Operand> in;
+  TensorId out = 0;
+  std::vector<Weight> weights;
+  Axes reduced;          // result axes over which the row statistics are reduced
+  int statistics = 1;    // fp32 numbers per row: RMSNorm 1, LayerNorm 2, attention 1 (log-sum-exp)
+  int merge = -1;        // products with one merge id are one GEMM
+  std::vector<Op> inner;
+};
+
+struct Block {
+  std::string name;
+  Extents extents;            // of everything but b, s, u
+  Count window;               // sliding window in tokens; 0 = full causal
+  std::vector<Tensor> tensors;
+  std::vector<Op> ops;
+  TensorId input = 0;         // read from the previous block (or the ids)
+  TensorId output = 0;
+  StoreId stores = 0;
+};
+
+}  // namespace preflop

@@ -1,0 +1,108 @@
+#include "src/stack/legality.hpp"
+
+#include <algorithm>
+
+#include "src/base/text.hpp"
+#include "src/stack/stack_reader.hpp"
+
+namespace preflop {
+
+namespace {
+
+std::string n(std::int64_t v) { return std::to_string(v); }
+
+// The sizes that cut `extent` evenly, up to 1024.
+std::string divisors(std::int64_t extent) {
+  std::string out;
+  for (std::int64_t d = 1; d <= std::min<std::int64_t>(extent, 1024); ++d) {
+    if (extent % d == 0) out += (out.empty() ? "" : ", ") + n(d);
+  }
+  return out;
+}
+
+Status divides(const char* flag, std::int64_t size, std::int64_t extent, const char* what) {
+  if (extent % size == 0) return Nothing{};
+  return Error{flag, n(size) + " does not divide the " + n(extent) + " " + what, "one of " + divisors(extent)};
+}
+
+Status check_tp(const Model& model, std::int64_t tp) {
+  for (const Block& block : model.blocks) {
+    const std::int64_t heads = block.extents[Axis::heads].get();
+    const std::int64_t kv = block.extents[Axis::kv_heads].get();
+    const std::int64_t ffn = block.extents[Axis::ffn].get();
+    if (heads > 0) {
+      if (Status s = divides("--tp", tp, heads, "query heads"); !s) return s;
+      if (kv % tp != 0 && tp % kv != 0) {
+        return Error{"--tp", n(tp) + " neither divides the " + n(kv) + " kv heads nor is a multiple of them", "a divisor or a multiple of " + n(kv)};
+      }
+    }
+    if (ffn > 0) {
+      if (Status s = divides("--tp", tp, ffn, "channels of the MLP"); !s) return s;
+    }
+  }
+  return Nothing{};
+}
+
+Status check_sequence(const Recipe& r) {
+  const Layout& l = r.layout;
+  // Causal context parallelism gives every rank two chunks, one from each end.
+  const std::int64_t cut = (l.cp > 1 ? 2 * l.cp : 1) * (l.sp ? l.tp : 1);
+  if (r.seq % cut == 0) return Nothing{};
+  return Error{"--seq", n(r.seq) + " tokens are not a multiple of " + n(cut) + (l.cp > 1 ? " (2 x cp" : " (") + (l.cp > 1 && l.sp ? " x tp)" : l.sp ? "tp, sequence parallelism)" : ")"),
+               "a multiple of " + n(cut)};
+}
+
+Status check_batch(const Recipe& r) {
+  const std::int64_t per_step = r.micro_batch * r.layout.dp;
+  if (r.global_batch % per_step == 0) return Nothing{};
+  return Error{"--global-batch", n(r.global_batch) + " sequences are not a multiple of micro-batch " + n(r.micro_batch) + " x dp " + n(r.layout.dp),
+               "a multiple of " + n(per_step)};
+}
+
+Status check_stack(const Stack& stack, const Recipe& r) {
+  const Layout& l = r.layout;
+  const std::string on = "stack " + stack.name;
+  if (std::find(stack.zero_allowed.begin(), stack.zero_allowed.end(), l.zero) == stack.zero_allowed.end()) {
+    std::vector<std::string> allowed;
+    for (int z : stack.zero_allowed) allowed.push_back(n(z));
+    return Error{"--zero", on + " does not run stage " + n(l.zero), text::list(allowed)};
+  }
+  const std::string schedule = l.schedule;
+  if (std::find(stack.schedules.begin(), stack.schedules.end(), schedule) == stack.schedules.end()) {
+    return text::unknown_name("--schedule", "schedule of " + on, schedule, stack.schedules);
+  }
+  if (std::find(stack.kernels.begin(), stack.kernels.end(), r.attention) == stack.kernels.end()) {
+    std::vector<std::string> allowed;
+    for (AttentionKernel k : stack.kernels) allowed.emplace_back(name(k));
+    return Error{"--attention", on + " has no " + name(r.attention) + " attention", text::list(allowed)};
+  }
+  if (stack.loss(r.loss) == nullptr) {
+    std::vector<std::string> allowed;
+    for (const LossRule& rule : stack.losses) allowed.emplace_back(name(rule.kind));
+    return Error{"--loss", on + " has no " + std::string(name(r.loss)) + " loss", text::list(allowed)};
+  }
+  return Nothing{};
+}
+
+Status check_pipeline(const Recipe& r) {
+  const Layout& l = r.layout;
+  if (l.vpp > 1 && l.pp == 1) return Error{"--vpp", "virtual stages need a pipeline", "--pp of 2 or more, or --vpp 1"};
+  if (l.vpp > 1 && l.schedule != "interleaved") return Error{"--schedule", l.schedule + " runs one chunk a stage, --vpp is " + n(l.vpp), "interleaved"};
+  if (l.vpp == 1 && l.schedule == "interleaved") return Error{"--schedule", "interleaved needs virtual stages", "--vpp of 2 or more"};
+  if (l.vpp > 1 && r.micro_batches() % l.pp != 0) {
+    return Error{"--global-batch", "interleaving runs micro-batches in groups of pp: " + n(r.micro_batches()) + " are not a multiple of " + n(l.pp), "micro-batches in multiples of " + n(l.pp)};
+  }
+  return Nothing{};
+}
+
+}  // namespace
+
+Status check_legal(const Model& model, const Stack& stack, const Recipe& recipe) {
+  if (Status s = check_stack(stack, recipe); !s) return s;
+  if (Status s = check_tp(model, recipe.layout.tp); !s) return s;
+  if (Status s = check_sequence(recipe); !s) return s;
+  if (Status s = check_batch(recipe); !s) return s;
+  return check_pipeline(recipe);
+}
+
+}  // namespace preflop

@@ -1,0 +1,79 @@
+// The names of enumerations that recipes and stack data share.
+#include <array>
+#include <utility>
+
+#include "preflop/recipe.hpp"
+#include "src/stack/stack_reader.hpp"
+
+namespace preflop {
+
+namespace {
+
+struct DtypeRow {
+  Dtype dtype;
+  const char* name;
+  double width;
+};
+constexpr DtypeRow kDtypes[] = {{Dtype::fp32, "fp32", 4}, {Dtype::tf32, "tf32", 4}, {Dtype::bf16, "bf16", 2}, {Dtype::fp16, "fp16", 2},
+                                {Dtype::fp8, "fp8", 1},   {Dtype::int8, "int8", 1}, {Dtype::fp4, "fp4", 0.5}, {Dtype::none, "none", 0}};
+constexpr std::pair<AttentionKernel, const char*> kKernels[] = {
+    {AttentionKernel::unfused, "unfused"}, {AttentionKernel::sdpa, "sdpa"}, {AttentionKernel::fa1, "fa1"},
+    {AttentionKernel::fa2, "fa2"},         {AttentionKernel::fa3, "fa3"},   {AttentionKernel::cudnn, "cudnn"}};
+constexpr std::pair<LossKind, const char*> kLosses[] = {
+    {LossKind::plain, "plain"},     {LossKind::inplace, "inplace"},           {LossKind::fused, "fused"},
+    {LossKind::chunked, "chunked"}, {LossKind::fused_linear, "fused-linear"}, {LossKind::vocab_parallel, "vocab-parallel"}};
+
+template <class E, std::size_t N>
+std::optional<E> find(const std::pair<E, const char*> (&table)[N], std::string_view text) {
+  for (const auto& [value, label] : table) {
+    if (text == label) return value;
+  }
+  return std::nullopt;
+}
+template <class E, std::size_t N>
+const char* label_of(const std::pair<E, const char*> (&table)[N], E value) {
+  for (const auto& [v, label] : table) {
+    if (v == value) return label;
+  }
+  return "";
+}
+template <class E, std::size_t N>
+std::vector<std::string> labels(const std::pair<E, const char*> (&table)[N]) {
+  std::vector<std::string> out;
+  for (const auto& row : table) out.emplace_back(row.second);
+  return out;
+}
+
+}  // namespace
+
+double width(Dtype dtype) {
+  for (const DtypeRow& row : kDtypes) {
+    if (row.dtype == dtype) return row.width;
+  }
+  return 0;
+}
+const char* name(Dtype dtype) {
+  for (const DtypeRow& row : kDtypes) {
+    if (row.dtype == dtype) return row.name;
+  }
+  return "";
+}
+std::optional<Dtype> dtype_of(std::string_view text) {
+  for (const DtypeRow& row : kDtypes) {
+    if (text == row.name) return row.dtype;
+  }
+  return std::nullopt;
+}
+std::vector<std::string> dtype_names() {
+  std::vector<std::string> out;
+  for (const DtypeRow& row : kDtypes) out.emplace_back(row.name);
+  return out;
+}
+std::optional<AttentionKernel> attention_kernel_of(std::string_view text) { return find(kKernels, text); }
+std::optional<LossKind> loss_kind_of(std::string_view text) { return find(kLosses, text); }
+const char* name(AttentionKernel kernel) { return label_of(kKernels, kernel); }
+const char* name(LossKind kind) { return label_of(kLosses, kind); }
+std::vector<std::string> attention_kernel_names() { return labels(kKernels); }
+std::vector<std::string> loss_kind_names() { return labels(kLosses); }
+
+}  // namespace preflop

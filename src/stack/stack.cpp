@@ -1,0 +1,96 @@
+#include "src/stack/stack.hpp"
+
+#include <algorithm>
+
+#include "src/base/embedded.hpp"
+#include "src/base/text.hpp"
+#include "src/base/toml_read.hpp"
+#include "src/stack/stack_reader.hpp"
+
+namespace preflop {
+
+namespace {
+
+constexpr std::string_view kFolder = "stacks/";
+
+// A file's stacks: one per generation, each on top of the one before it; one alone without any.
+Status add_file(const TomlTable& file, std::vector<Stack>& out) {
+  const auto stack_name = file.get<std::string>("name");
+  if (!stack_name) return stack_name.error();
+  Stack stack;
+  if (file.has("inherits")) {
+    const auto parent = file.get<std::string>("inherits");
+    if (!parent) return parent.error();
+    const auto it = std::find_if(out.rbegin(), out.rend(), [&](const Stack& s) { return s.name == *parent; });
+    if (it == out.rend()) return Error{file.where("inherits"), "no stack '" + *parent + "' before this file", "the name of a stack whose file sorts before"};
+    stack = *it;
+  }
+  stack.name = *stack_name;
+  stack.generation.clear();
+  if (Status s = apply_stack_table(file, stack); !s) return s;
+  const auto generations = file.find<std::vector<TomlTable>>("generation");
+  if (!generations) return generations.error();
+  if (!generations->has_value()) {
+    out.push_back(std::move(stack));
+    return Nothing{};
+  }
+  for (const TomlTable& table : **generations) {
+    const auto id = table.get<std::string>("id");
+    if (!id) return id.error();
+    stack.generation = *id;
+    if (Status s = apply_stack_table(table, stack); !s) return s;
+    out.push_back(stack);
+  }
+  return Nothing{};
+}
+
+}  // namespace
+
+const LossRule* Stack::loss(LossKind kind) const {
+  for (const LossRule& rule : losses) {
+    if (rule.kind == kind) return &rule;
+  }
+  return nullptr;
+}
+
+const Segment* Stack::segment(std::string_view segment_name) const {
+  for (const Segment& s : segments) {
+    if (s.name == segment_name) return &s;
+  }
+  return nullptr;
+}
+
+Result<StackCatalogue> StackCatalogue::load(const std::map<std::string, std::string>& overlays) {
+  StackCatalogue out;
+  std::map<std::string, std::string_view> files;
+  for (std::string_view path : embedded_paths()) {
+    if (path.starts_with(kFolder)) files[std::string(path.substr(kFolder.size()))] = embedded(path);
+  }
+  for (const auto& [file, text] : overlays) files[file] = text;
+  for (const auto& [file, text] : files) {
+    const auto table = TomlTable::parse(text, "data/stacks/" + file);
+    if (!table) return table.error();
+    if (Status s = add_file(*table, out.stacks_); !s) return s.error();
+  }
+  return out;
+}
+
+Result<const Stack*> StackCatalogue::find(std::string_view text) const {
+  const std::size_t at = text.find('@');
+  const std::string wanted = text::normalise_name(text.substr(0, at));
+  const std::string_view generation = at == std::string_view::npos ? std::string_view() : text.substr(at + 1);
+  std::vector<std::string> names;
+  std::vector<std::string> generations;
+  const Stack* found = nullptr;
+  for (const Stack& stack : stacks_) {
+    if (names.empty() || names.back() != stack.name) names.push_back(stack.name);
+    if (stack.name != wanted) continue;
+    generations.push_back(stack.generation);
+    if (generation.empty() || stack.generation == generation) found = &stack;
+  }
+  if (found != nullptr) return found;
+  if (!generations.empty()) return text::unknown_name("--stack", "generation of " + wanted, generation, generations);
+  return text::unknown_name("--stack", "stack", text.substr(0, at), names);
+}
+
+}  // namespace preflop

@@ -1,0 +1,110 @@
+// A stack: the software that runs the model, with a generation. It decides which tensors live, what
+// is fused, merged, padded and buffered, and what is legal. All of it is data (data/stacks/*.toml)
+// over a few named rules; a generation inherits from the one before it and changes single values.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "preflop/recipe.hpp"
+#include "preflop/result.hpp"
+#include "src/model/operators.hpp"
+
+namespace preflop {
+
+// What an operator keeps for its backward pass.
+struct Save {
+  enum class What : std::uint8_t {
+    in,       // its inputs' stores, shared with whoever else saves them
+    out,      // its result's store
+    element,  // a private copy: `width` bytes per element of the result (a mask) or of the input (fp32 logits)
+    row       // `width` bytes per row statistic of a norm, softmax or attention
+  };
+  What what = What::in;
+  double width = 0;
+  std::string source;
+};
+
+struct Rewrite {
+  enum class Rule : std::uint8_t { merge, fuse, copy_slices };
+  enum class When : std::uint8_t { always, fused_attention, unfused_attention };
+  Rule rule = Rule::merge;
+  When when = When::always;
+  std::vector<std::string> tags;  // tags or groups
+  Tag into = Tag::block_add;      // fuse: the new operator's tag
+  Kind kind = Kind::attention;    // fuse: its kind
+  std::string source;
+};
+
+struct LossRule {
+  LossKind kind = LossKind::plain;
+  std::vector<Save> saves;   // of the loss operator
+  bool in_place = false;     // the gradient overwrites what was saved
+  double gradient_width = 0; // bytes per logit that the backward adds while it runs (0 when in place)
+  std::string source;
+};
+
+// A recomputation policy: the operators whose saves are dropped and replayed in the backward pass.
+struct Segment {
+  std::string name;               // "core_attn", "full"
+  std::vector<std::string> tags;  // tags or groups; "*" = the whole layer
+  std::string source;
+};
+
+struct Scalar {
+  double value = 0;
+  std::string source;
+};
+
+struct Stack {
+  std::string name;
+  std::string generation;
+  std::string summary;
+  std::vector<Rewrite> rewrites;
+  std::array<std::vector<Save>, kKinds> saves;  // by kind
+  std::vector<LossRule> losses;                 // the first one is the default
+  std::vector<Segment> segments;
+  std::string selective;                        // the segment that `--recompute selective` means
+
+  std::vector<int> zero_allowed;
+  int zero_default = 0;
+  bool sp_default = false;     // sequence parallelism whenever tp > 1
+  std::string recompute_default = "none";
+  bool uneven_stages = false;  // embedding and loss may count as slots of the pipeline split
+  std::vector<std::string> schedules;  // the first one is the default
+  std::vector<AttentionKernel> kernels;
+  Dtype weight_dtype = Dtype::bf16, grad_dtype = Dtype::bf16, master_dtype = Dtype::fp32, moment_dtype = Dtype::fp32;
+
+  Scalar vocab_multiple;        // the padded vocabulary is a multiple of this x tp; 1 = not padded
+  Scalar wgrad_dummy_width;     // bytes per element of one cached weight gradient per distinct GEMM shape
+  Scalar head_wgrad_width;      // bytes per element of the head's transient weight gradient
+  Scalar gathered_input_kept;   // 1: the head's gathered input stays in a process-wide buffer
+  Scalar workspace_bytes;       // allocated once per process
+  Scalar reserved_factor;       // reserved / allocated
+  Scalar context_bytes;         // CUDA context and kernels, outside the allocator
+  Scalar communicator_bytes;    // per communicator of more than one rank, outside the allocator
+  std::vector<std::string> sources;  // of the file as a whole
+
+  const LossRule* loss(LossKind kind) const;
+  const Segment* segment(std::string_view segment_name) const;
+};
+
+// The stacks of this build, from the embedded data. A fault in the data is an Error with file and line.
+class StackCatalogue {
+ public:
+  // `overlays`: texts of further stack files (--data-dir), by file name.
+  static Result<StackCatalogue> load(const std::map<std::string, std::string>& overlays = {});
+  // "megatron" (newest generation) or "megatron@core-0.14".
+  Result<const Stack*> find(std::string_view name) const;
+  const std::vector<Stack>& all() const { return stacks_; }  // oldest generation first within a name
+
+ private:
+  std::vector<Stack> stacks_;
+};
+
+}  // namespace preflop

@@ -1,0 +1,264 @@
+#include "src/stack/stack_reader.hpp"
+
+#include <algorithm>
+
+#include "src/base/decimal.hpp"
+#include "src/base/text.hpp"
+
+namespace preflop {
+
+namespace {
+
+std::optional<Kind> kind_of(std::string_view text) {
+  for (int i = 0; i < kKinds; ++i) {
+    if (text == name(static_cast<Kind>(i))) return static_cast<Kind>(i);
+  }
+  return std::nullopt;
+}
+
+Error bad(const TomlTable& table, std::string_view key, std::string what, std::string valid) {
+  return {table.where(key), std::move(what), std::move(valid)};
+}
+
+// "in", "out", "element:1", "row:4"
+Result<Save> save_of(const TomlTable& table, const std::string& text, const std::string& source) {
+  Save save;
+  save.source = source;
+  if (text == "in") return save;
+  save.what = Save::What::out;
+  if (text == "out") return save;
+  const std::size_t colon = text.find(':');
+  const std::string head = text.substr(0, colon);
+  const Error error = bad(table, "keep", "'" + text + "' is no save", "in, out, element:BYTES or row:BYTES");
+  if (colon == std::string::npos || (head != "element" && head != "row")) return error;
+  const Result<double> bytes = parse_decimal(text.substr(colon + 1));
+  if (!bytes || *bytes <= 0) return error;
+  save.what = head == "row" ? Save::What::row : Save::What::element;
+  save.width = *bytes;
+  return save;
+}
+
+Result<std::vector<Save>> saves_of(const TomlTable& table) {
+  const auto keep = table.get<std::vector<std::string>>("keep");
+  if (!keep) return keep.error();
+  const auto source = table.get<std::string>("source");
+  if (!source) return source.error();
+  std::vector<Save> out;
+  for (const std::string& text : *keep) {
+    Result<Save> save = save_of(table, text, *source);
+    if (!save) return save.error();
+    out.push_back(std::move(save).value());
+  }
+  return out;
+}
+
+Result<std::vector<std::string>> tags_of(const TomlTable& table) {
+  auto tags = table.get<std::vector<std::string>>("tags");
+  if (!tags) return tags;
+  for (const std::string& tag : *tags) {
+    if (!known_pattern(tag)) return bad(table, "tags", "no operator is tagged '" + tag + "'", "a tag or group of src/model/tags.cpp");
+  }
+  return tags;
+}
+
+Status read_save(const TomlTable& table, Stack& stack) {
+  if (Status s = table.only_keys({"kind", "keep", "source"}); !s) return s;
+  const auto kind = table.get<std::string>("kind");
+  if (!kind) return kind.error();
+  const std::optional<Kind> k = kind_of(*kind);
+  if (!k) return bad(table, "kind", "no operator kind '" + *kind + "'", "a kind of src/model/operators.hpp");
+  auto saves = saves_of(table);
+  if (!saves) return saves.error();
+  stack.saves[static_cast<std::size_t>(*k)] = std::move(saves).value();
+  return Nothing{};
+}
+
+Status read_rewrite(const TomlTable& table, Stack& stack) {
+  if (Status s = table.only_keys({"rule", "tags", "into", "kind", "when", "source"}); !s) return s;
+  Rewrite r;
+  const auto rule = table.get<std::string>("rule");
+  if (!rule) return rule.error();
+  if (*rule == "merge") r.rule = Rewrite::Rule::merge;
+  else if (*rule == "fuse") r.rule = Rewrite::Rule::fuse;
+  else if (*rule == "copy_slices") r.rule = Rewrite::Rule::copy_slices;
+  else return bad(table, "rule", "no rewrite '" + *rule + "'", "merge, fuse or copy_slices");
+  auto tags = tags_of(table);
+  if (!tags) return tags.error();
+  r.tags = std::move(tags).value();
+  if (const auto when = table.find<std::string>("when"); !when) return when.error();
+  else if (when->has_value()) {
+    if (**when == "fused_attention") r.when = Rewrite::When::fused_attention;
+    else if (**when == "unfused_attention") r.when = Rewrite::When::unfused_attention;
+    else return bad(table, "when", "no condition '" + **when + "'", "fused_attention or unfused_attention");
+  }
+  if (r.rule == Rewrite::Rule::fuse) {
+    const auto into = table.get<std::string>("into");
+    if (!into) return into.error();
+    const auto kind = table.get<std::string>("kind");
+    if (!kind) return kind.error();
+    const auto tag = tag_of(*into);
+    const auto k = kind_of(*kind);
+    if (!tag || !k) return bad(table, "into", "a fused operator needs a known tag and kind", "e.g. into = \"core.attention\", kind = \"attention\"");
+    r.into = *tag;
+    r.kind = *k;
+  }
+  const auto source = table.get<std::string>("source");
+  if (!source) return source.error();
+  r.source = *source;
+  stack.rewrites.push_back(std::move(r));
+  return Nothing{};
+}
+
+Status read_loss(const TomlTable& table, Stack& stack) {
+  if (Status s = table.only_keys({"kind", "keep", "in_place", "gradient_width", "source"}); !s) return s;
+  const auto kind = table.get<std::string>("kind");
+  if (!kind) return kind.error();
+  const auto k = loss_kind_of(*kind);
+  if (!k) return bad(table, "kind", "no loss '" + *kind + "'", text::list(loss_kind_names()));
+  auto saves = saves_of(table);
+  if (!saves) return saves.error();
+  LossRule rule;
+  rule.kind = *k;
+  rule.saves = std::move(saves).value();
+  rule.source = *table.get<std::string>("source");
+  if (const auto v = table.find<bool>("in_place"); !v) return v.error();
+  else rule.in_place = v->value_or(false);
+  if (const auto v = table.find<double>("gradient_width"); !v) return v.error();
+  else rule.gradient_width = v->value_or(0);
+  const auto same = [&](const LossRule& l) { return l.kind == rule.kind; };
+  if (const auto it = std::find_if(stack.losses.begin(), stack.losses.end(), same); it != stack.losses.end()) *it = rule;
+  else stack.losses.push_back(rule);
+  return Nothing{};
+}
+
+Status read_segment(const TomlTable& table, Stack& stack) {
+  if (Status s = table.only_keys({"name", "tags", "source"}); !s) return s;
+  const auto segment_name = table.get<std::string>("name");
+  if (!segment_name) return segment_name.error();
+  auto tags = tags_of(table);
+  if (!tags) return tags.error();
+  const auto source = table.get<std::string>("source");
+  if (!source) return source.error();
+  stack.segments.push_back({*segment_name, std::move(tags).value(), *source});
+  return Nothing{};
+}
+
+using Reader = Status (*)(const TomlTable&, Stack&);
+Status each(const TomlTable& table, const char* key, Reader read, Stack& stack) {
+  const auto rows = table.find<std::vector<TomlTable>>(key);
+  if (!rows) return rows.error();
+  if (!rows->has_value()) return Nothing{};
+  for (const TomlTable& row : **rows) {
+    if (Status s = read(row, stack); !s) return s;
+  }
+  return Nothing{};
+}
+
+Status read_dtype(const TomlTable& table, const char* key, Dtype& out) {
+  const auto text = table.find<std::string>(key);
+  if (!text) return text.error();
+  if (!text->has_value()) return Nothing{};
+  const auto dtype = dtype_of(**text);
+  if (!dtype) return bad(table, key, "no dtype '" + **text + "'", text::list(dtype_names()));
+  out = *dtype;
+  return Nothing{};
+}
+
+Status read_defaults(const TomlTable& table, Stack& stack) {
+  if (Status s = table.only_keys({"weight_dtype", "grad_dtype", "master_dtype", "moment_dtype", "zero", "sp", "recompute"}); !s) return s;
+  if (Status s = read_dtype(table, "weight_dtype", stack.weight_dtype); !s) return s;
+  if (Status s = read_dtype(table, "grad_dtype", stack.grad_dtype); !s) return s;
+  if (Status s = read_dtype(table, "master_dtype", stack.master_dtype); !s) return s;
+  if (Status s = read_dtype(table, "moment_dtype", stack.moment_dtype); !s) return s;
+  if (const auto v = table.find<std::int64_t>("zero"); !v) return v.error();
+  else stack.zero_default = static_cast<int>(v->value_or(stack.zero_default));
+  if (const auto v = table.find<bool>("sp"); !v) return v.error();
+  else stack.sp_default = v->value_or(stack.sp_default);
+  if (const auto v = table.find<std::string>("recompute"); !v) return v.error();
+  else stack.recompute_default = v->value_or(stack.recompute_default);
+  return Nothing{};
+}
+
+Status read_legal(const TomlTable& table, Stack& stack) {
+  if (Status s = table.only_keys({"zero", "schedules", "attention", "uneven_stages"}); !s) return s;
+  if (const auto v = table.find<std::vector<std::int64_t>>("zero"); !v) return v.error();
+  else if (v->has_value()) stack.zero_allowed.assign((*v)->begin(), (*v)->end());
+  if (const auto v = table.find<std::vector<std::string>>("schedules"); !v) return v.error();
+  else if (v->has_value()) stack.schedules = **v;
+  if (const auto v = table.find<bool>("uneven_stages"); !v) return v.error();
+  else stack.uneven_stages = v->value_or(stack.uneven_stages);
+  const auto kernels = table.find<std::vector<std::string>>("attention");
+  if (!kernels) return kernels.error();
+  if (!kernels->has_value()) return Nothing{};
+  stack.kernels.clear();
+  for (const std::string& text : **kernels) {
+    const auto kernel = attention_kernel_of(text);
+    if (!kernel) return bad(table, "attention", "no attention kernel '" + text + "'", text::list(attention_kernel_names()));
+    stack.kernels.push_back(*kernel);
+  }
+  return Nothing{};
+}
+
+struct ScalarRow {
+  const char* key;
+  Scalar Stack::*member;
+};
+constexpr ScalarRow kScalars[] = {{"vocab_multiple", &Stack::vocab_multiple},
+                                  {"wgrad_dummy_width", &Stack::wgrad_dummy_width},
+                                  {"head_wgrad_width", &Stack::head_wgrad_width},
+                                  {"gathered_input_kept", &Stack::gathered_input_kept},
+                                  {"workspace_bytes", &Stack::workspace_bytes},
+                                  {"reserved_factor", &Stack::reserved_factor},
+                                  {"context_bytes", &Stack::context_bytes},
+                                  {"communicator_bytes", &Stack::communicator_bytes}};
+
+Status read_scalars(const TomlTable& table, Stack& stack) {
+  std::vector<std::string> known;
+  for (const ScalarRow& row : kScalars) known.emplace_back(row.key);
+  if (Status s = table.only_keys(known); !s) return s;
+  for (const ScalarRow& row : kScalars) {
+    if (!table.has(row.key)) continue;
+    const auto entry = table.get<TomlTable>(row.key);
+    if (!entry) return entry.error();
+    const auto value = entry->get<double>("value");
+    if (!value) return value.error();
+    const auto source = entry->get<std::string>("source");
+    if (!source) return source.error();
+    if (*value < 0) return bad(*entry, "value", "a negative value", "0 or more");
+    stack.*row.member = {*value, *source};
+  }
+  return Nothing{};
+}
+
+template <class Read>
+Status with_table(const TomlTable& table, const char* key, Read read, Stack& stack) {
+  if (!table.has(key)) return Nothing{};
+  const auto inner = table.get<TomlTable>(key);
+  if (!inner) return inner.error();
+  return read(*inner, stack);
+}
+
+}  // namespace
+
+Status apply_stack_table(const TomlTable& table, Stack& stack) {
+  if (Status s = table.only_keys({"name", "id", "inherits", "summary", "sources", "selective", "defaults", "legal", "save", "rewrite",
+                                  "loss", "segment", "scalar", "generation"});
+      !s)
+    return s;
+  if (const auto v = table.find<std::string>("summary"); !v) return v.error();
+  else stack.summary = v->value_or(stack.summary);
+  if (const auto v = table.find<std::string>("selective"); !v) return v.error();
+  else stack.selective = v->value_or(stack.selective);
+  if (const auto v = table.find<std::vector<std::string>>("sources"); !v) return v.error();
+  else if (v->has_value()) stack.sources.insert(stack.sources.end(), (*v)->begin(), (*v)->end());
+  if (Status s = with_table(table, "defaults", read_defaults, stack); !s) return s;
+  if (Status s = with_table(table, "legal", read_legal, stack); !s) return s;
+  if (Status s = with_table(table, "scalar", read_scalars, stack); !s) return s;
+  if (table.has("rewrite")) stack.rewrites.clear();  // a list of rewrites is an order: it replaces the parent's
+  if (Status s = each(table, "rewrite", read_rewrite, stack); !s) return s;
+  if (Status s = each(table, "save", read_save, stack); !s) return s;
+  if (Status s = each(table, "loss", read_loss, stack); !s) return s;
+  return each(table, "segment", read_segment, stack);
+}
+
+}  // namespace preflop

@@ -1,0 +1,23 @@
+// data/stacks/*.toml -> Stack. Every fault is an Error with file, line and what would be valid.
+#pragma once
+
+#include "src/base/toml_read.hpp"
+#include "src/stack/stack.hpp"
+
+namespace preflop {
+
+// Applies what the table states on top of `stack`: a file on top of its parent, a generation on top
+// of the one before it.
+Status apply_stack_table(const TomlTable& table, Stack& stack);
+
+// The recognised names of enumerations in stack data and flags.
+std::optional<Dtype> dtype_of(std::string_view name);
+std::optional<AttentionKernel> attention_kernel_of(std::string_view name);
+std::optional<LossKind> loss_kind_of(std::string_view name);
+const char* name(AttentionKernel kernel);
+const char* name(LossKind kind);
+std::vector<std::string> dtype_names();
+std::vector<std::string> attention_kernel_names();
+std::vector<std::string> loss_kind_names();
+
+}  // namespace preflop

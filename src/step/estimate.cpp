@@ -1,0 +1,54 @@
+#include "src/step/estimate.hpp"
+
+#include <cmath>
+#include <set>
+
+namespace preflop {
+
+namespace {
+
+constexpr double kSecondsPerHour = 3600;
+
+template <class N>
+RunEstimate<N> run_estimate(const Recipe& r, const Cluster& cluster, const StepEstimate<N>& step) {
+  RunEstimate<N> out;
+  const double per_step = static_cast<double>(r.global_batch) * static_cast<double>(r.seq);
+  out.steps = static_cast<std::int64_t>(std::ceil(*r.tokens / per_step));
+  out.tokens = Tokens<N>(leaf<N>(*r.tokens, [] { return Origin{"tokens", "tokens", "given with --tokens", {}}; }));
+  const N steps = leaf<N>(static_cast<double>(out.steps), [] { return Origin{"steps", "", "tokens / tokens per step, rounded up", {}}; });
+  out.ideal = named(step.seconds * steps, "ideal time", "s");
+  const N gpus = leaf<N>(static_cast<double>(cluster.gpus), [] { return Origin{"GPUs", "", "--on", {}}; });
+  out.gpu_hours = Ratio<N>(named(out.ideal.number() * gpus / N(kSecondsPerHour), "GPU-hours", "h"));
+  return out;
+}
+
+std::vector<std::string> sources_of(const Analysed& a, const Cluster& cluster) {
+  std::set<std::string> out(a.stack->sources.begin(), a.stack->sources.end());
+  for (std::string_view field : {"capacity_bytes", "memory_bandwidth", "scaleup_bandwidth", "scaleout_bandwidth", "bf16_flops"}) {
+    const Datum& d = cluster.datum(field);
+    if (d.value && !d.source.empty()) out.insert(cluster.gpu.id + " " + std::string(field) + ": " + d.source);
+  }
+  return {out.begin(), out.end()};
+}
+
+}  // namespace
+
+template <class N>
+EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
+  EstimateOf<N> out;
+  out.model = summarise(*a.model);
+  out.cluster = cluster;
+  out.recipe = a.recipe;
+  out.memory = memory_estimate<N>(a, cluster);
+  out.compute = compute_estimate<N>(a, *find_convention("palm"));
+  out.step = step_estimate<N>(a, cluster, out.compute);
+  if (out.step && a.recipe.tokens) out.run = run_estimate(a.recipe, cluster, *out.step);
+  out.sources = sources_of(a, cluster);
+  if (!out.step && !cluster.memory_only) out.warnings.push_back("no step time: " + missing_rates(a, cluster));
+  if (out.step && !a.recipe.mfu) out.warnings.push_back("the step time is a first-order roofline: real runs are slower");
+  return out;
+}
+template EstimateOf<double> estimate<double>(const Analysed&, const Cluster&);
+template EstimateOf<Traced> estimate<Traced>(const Analysed&, const Cluster&);
+
+}  // namespace preflop

@@ -1,0 +1,103 @@
+#include "src/step/stages.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace preflop {
+
+namespace {
+
+Error stage_error(const char* where, std::string what, std::string valid) { return {where, std::move(what), std::move(valid)}; }
+
+// Equal middle stages, the rest split over the first and the last stage (Megatron's
+// --decoder-first/last-pipeline-num-layers). The last one gets the smaller half: it also has the head.
+std::vector<std::int64_t> first_last_split(std::int64_t layers, std::int64_t pp) {
+  for (std::int64_t middle = (layers + pp - 1) / pp; middle >= 1; --middle) {
+    const std::int64_t rest = layers - (pp - 2) * middle;
+    if (rest < 2) continue;
+    std::vector<std::int64_t> out(static_cast<std::size_t>(pp), middle);
+    out.front() = rest - rest / 2;
+    out.back() = rest / 2;
+    return out;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stack& stack) {
+  const std::int64_t pp = layout.pp;
+  const std::int64_t chunks = pp * layout.vpp;
+  if (!layout.layers_per_stage.empty()) {
+    const auto& given = layout.layers_per_stage;
+    const std::int64_t sum = std::accumulate(given.begin(), given.end(), std::int64_t{0});
+    if (static_cast<std::int64_t>(given.size()) != pp || sum != layers) {
+      return stage_error("--layers-per-stage", std::to_string(given.size()) + " stages with " + std::to_string(sum) + " layers in all",
+                         "give " + std::to_string(pp) + " counts that sum to " + std::to_string(layers));
+    }
+    return Split{given, "given"};
+  }
+  if (chunks > layers) {
+    return stage_error(layout.vpp > 1 ? "--vpp" : "--pp",
+                       std::to_string(chunks) + " pipeline chunks but only " + std::to_string(layers) + " layers",
+                       "pp x vpp of at most " + std::to_string(layers));
+  }
+  const std::size_t n = static_cast<std::size_t>(pp);
+  if (layers % chunks == 0) return Split{std::vector<std::int64_t>(n, layers / pp), ""};
+  if (stack.uneven_stages && (layers + 2) % chunks == 0) {
+    std::vector<std::int64_t> out(n, (layers + 2) / pp);
+    out.front() -= 1;
+    out.back() -= 1;
+    return Split{out, "embedding and loss count as slots"};
+  }
+  if (stack.uneven_stages && layout.vpp == 1 && pp > 1) {
+    std::vector<std::int64_t> out = first_last_split(layers, pp);
+    if (!out.empty()) return Split{out, "first and last stage hold the rest"};
+  }
+  std::string valid;
+  for (std::int64_t d = 1; d <= layers; ++d) {
+    if (layers % d == 0) valid += (valid.empty() ? "" : ", ") + std::to_string(d);
+  }
+  return stage_error(layout.vpp > 1 ? "--vpp" : "--pp",
+                     std::to_string(chunks) + " pipeline chunks do not divide the " + std::to_string(layers) + " layers",
+                     "a divisor: " + valid);
+}
+
+std::vector<Stage> make_stages(const Model& model, const Split& split, std::int64_t vpp) {
+  // With interleaving a stage holds vpp chunks from all over the model; the layers are dealt in order.
+  std::vector<int> kinds;
+  for (const BlockRun& run : model.layers) kinds.insert(kinds.end(), static_cast<std::size_t>(run.count), run.block);
+  const std::size_t pp = split.layers.size();
+  std::vector<Stage> out(pp);
+  std::size_t next = 0;
+  for (std::int64_t chunk = 0; chunk < vpp; ++chunk) {
+    for (std::size_t i = 0; i < pp; ++i) {
+      Stage& stage = out[i];
+      stage.index = static_cast<std::int64_t>(i);
+      std::int64_t count = split.layers[i] / vpp;
+      // Slot split: the first stage's first chunk and the last stage's last chunk are a layer short.
+      if (split.layers[i] % vpp != 0) {
+        const bool short_chunk = i == 0 ? chunk == 0 : chunk == vpp - 1;
+        count = (split.layers[i] + vpp - 1) / vpp - (short_chunk ? 1 : 0);
+      }
+      for (std::int64_t k = 0; k < count && next < kinds.size(); ++k, ++next) {
+        if (!stage.layers.empty() && stage.layers.back().block == kinds[next]) ++stage.layers.back().count;
+        else stage.layers.push_back({kinds[next], 1});
+      }
+    }
+  }
+  out.front().embedding = true;
+  out.back().head = true;
+  return out;
+}
+
+double in_flight(const Layout& layout, std::int64_t stage, std::int64_t micro_batches) {
+  if (layout.schedule == "gpipe") return static_cast<double>(micro_batches);
+  if (layout.vpp == 1) return static_cast<double>(std::min(layout.pp - stage, micro_batches));
+  // Interleaved 1F1B: the warm-up of rank i runs 2 (pp - i - 1) + (vpp - 1) pp chunks forward, and one
+  // more before the first backward (Narayanan et al. 2021, section 2.2; Megatron-LM schedules.py).
+  const std::int64_t chunks = std::min(2 * (layout.pp - stage - 1) + (layout.vpp - 1) * layout.pp + 1, micro_batches * layout.vpp);
+  return static_cast<double>(chunks) / static_cast<double>(layout.vpp);
+}
+
+}  // namespace preflop

@@ -1,0 +1,42 @@
+// Pipeline stages as slices of the slot list embedding | layers | head. L/pp appears nowhere.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "preflop/recipe.hpp"
+#include "preflop/result.hpp"
+#include "src/model/model.hpp"
+#include "src/stack/stack.hpp"
+
+namespace preflop {
+
+struct Stage {
+  std::int64_t index = 0;
+  std::vector<BlockRun> layers;  // in model order; runs of equal kinds
+  bool embedding = false;
+  bool head = false;
+
+  std::int64_t layer_count() const {
+    std::int64_t n = 0;
+    for (const BlockRun& run : layers) n += run.count;
+    return n;
+  }
+};
+
+// Layers per stage: the recipe's own split; else even; else, where the stack can, embedding and loss
+// count as slots; else equal middle stages with the rest on the first and last. Errors: more stages
+// than layers, a split that does not add up, no legal split. `how` says which rule was taken ("" = even).
+struct Split {
+  std::vector<std::int64_t> layers;
+  std::string how;
+};
+Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stack& stack);
+
+std::vector<Stage> make_stages(const Model& model, const Split& split, std::int64_t vpp);
+
+// Micro-batches whose activations a stage holds at once, in units of the whole stage: min(pp - i, m)
+// for 1f1b, m for gpipe, chunks / vpp for interleaved schedules.
+double in_flight(const Layout& layout, std::int64_t stage, std::int64_t micro_batches);
+
+}  // namespace preflop
