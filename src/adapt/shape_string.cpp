@@ -1,0 +1,283 @@
+#include "src/adapt/shape_string.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "src/adapt/hf_config_reader.hpp"
+#include "src/base/text.hpp"
+#include "src/base/units.hpp"
+
+namespace preflop {
+namespace {
+
+constexpr std::array<std::string_view, 29> kKeys = {
+    "layers",    "hidden",     "heads",         "vocab",          "kv_heads",          "head_dim",
+    "ffn",       "seq",        "tied",          "gated",          "activation",        "norm",
+    "placement", "bias",       "qkv_bias",      "out_bias",       "mlp_bias",          "head_bias",
+    "qk_norm",   "positions",  "position_rows", "dropout",        "attention_dropout", "embedding_dropout",
+    "window",    "full_every", "nope_every",    "embedding_norm", "final_norm"};
+
+template <class E>
+struct Word {
+  std::string_view text;
+  E value;
+};
+constexpr std::array kActivations = {Word{"gelu", Activation::gelu}, Word{"relu", Activation::relu},
+                                     Word{"relu2", Activation::relu2}, Word{"silu", Activation::silu}};
+constexpr std::array kNorms = {Word{"rms", NormKind::rms}, Word{"layer", NormKind::layer},
+                               Word{"layer_no_bias", NormKind::layer_no_bias}, Word{"none", NormKind::layer_no_weight}};
+constexpr std::array kPlacements = {
+    Word{"pre", NormPlacement::pre}, Word{"post", NormPlacement::post}, Word{"sandwich", NormPlacement::sandwich},
+    Word{"shared_pre", NormPlacement::shared_pre}, Word{"split_pre", NormPlacement::split_pre}};
+constexpr std::array kQkNorms = {Word{"none", QkNorm::none}, Word{"head", QkNorm::head},
+                                 Word{"per_head", QkNorm::per_head}, Word{"full", QkNorm::full}};
+constexpr std::array kPositions = {Word{"learned", Positions::learned}, Word{"rope", Positions::rope},
+                                   Word{"alibi", Positions::alibi}, Word{"none", Positions::none}};
+constexpr std::array kFlags = {Word{"true", true}, Word{"false", false}};
+
+// Reads the keys; as in ConfigReader, the first error sticks.
+class ShapeReader {
+ public:
+  ShapeReader(const ShapeKeys& keys, std::string_view where) : keys_(keys), where_(where) {
+    for (std::size_t i = 0; i < keys.size(); ++i) check_key(i);
+  }
+
+  std::optional<std::string_view> given(std::string_view key) const {
+    for (const auto& [k, v] : keys_) {
+      if (k == key) return v;
+    }
+    return std::nullopt;
+  }
+
+  Count size(std::string_view key, std::int64_t most = ConfigReader::kMaxSize) {
+    const auto text = given(key);
+    if (!text) {
+      fail(key, "is not given", "valid: " + std::string(key) + "=N, a whole number from 1 to " + std::to_string(most));
+      return 1;
+    }
+    return number(key, *text, 1, most);
+  }
+  Count size_or(std::string_view key, Count fallback, std::int64_t least = 1) {
+    if (const auto text = given(key)) return number(key, *text, least, ConfigReader::kMaxSize);
+    defaulted(key, std::to_string(fallback.get()));
+    return fallback;
+  }
+  std::optional<Count> size_if_given(std::string_view key) {
+    const auto text = given(key);
+    if (!text) return std::nullopt;
+    return number(key, *text, 1, ConfigReader::kMaxSize);
+  }
+  double dropout_or(std::string_view key, double fallback) {
+    const auto text = given(key);
+    if (!text) {
+      defaulted(key, text::fixed(fallback, 1));
+      return fallback;
+    }
+    const Result<double> p = parse_fraction(*text, place(key));
+    if (p && *p < 1) return *p;
+    fail(key, "is " + text::quoted(*text), "valid: a probability, 0 up to but not 1");
+    return fallback;
+  }
+  template <class Words, class E>
+  E word_or(std::string_view key, const Words& words, E fallback) {
+    const auto text = given(key);
+    std::vector<std::string> names;
+    for (const auto& word : words) {
+      if (text ? word.text == *text : word.value == fallback) {
+        if (!text) defaulted(key, word.text);
+        return word.value;
+      }
+      names.emplace_back(word.text);
+    }
+    fail(key, "is " + text::quoted(*text), "valid: " + text::list(names));
+    return fallback;
+  }
+  bool flag_or(std::string_view key, bool fallback) { return word_or(key, kFlags, fallback); }
+
+  void fail(std::string_view key, std::string what, std::string valid) {
+    if (!error_) error_ = Error{place(key), std::move(what), std::move(valid)};
+  }
+  void defaulted(std::string_view key, std::string_view value) {
+    defaulted_.push_back(std::string(key) + "=" + std::string(value));
+  }
+  const std::optional<Error>& error() const { return error_; }
+  std::vector<std::string> take_defaulted() { return std::move(defaulted_); }
+
+ private:
+  std::string place(std::string_view key) const {
+    return where_.empty() ? std::string(key) : where_ + ": " + std::string(key);
+  }
+
+  void check_key(std::size_t i) {
+    if (error_) return;  // also keeps a line of a million keys from being compared pairwise
+    const std::string_view key = keys_[i].first;
+    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
+      error_ = text::unknown_name(where_, "key", key, shape_keys());
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (keys_[j].first == key) fail(key, "is given twice", "valid: each key once");
+    }
+  }
+  Count number(std::string_view key, std::string_view text, std::int64_t least, std::int64_t most) {
+    const Result<Count> n = parse_count(text, place(key));
+    if (n && n->get() >= least && n->get() <= most) return *n;
+    fail(key, "is " + text::quoted(text),
+         "valid: a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    return 1;
+  }
+
+  const ShapeKeys& keys_;
+  std::string where_;
+  std::optional<Error> error_;
+  std::vector<std::string> defaulted_;
+};
+
+void read_heads(ShapeReader& r, AttentionSpec& attention, Count hidden) {
+  attention.heads = r.size("heads");
+  attention.kv_heads = r.size_or("kv_heads", attention.heads);
+  if (const auto stated = r.size_if_given("head_dim")) {
+    attention.head_dim = *stated;
+  } else {
+    attention.head_dim = hidden / attention.heads;
+    if (attention.head_dim.valid()) r.defaulted("head_dim", std::to_string(attention.head_dim.get()));
+  }
+  if (!attention.head_dim.valid()) {
+    r.fail("heads",
+           "is " + std::to_string(attention.heads.get()) +
+               ", which does not divide hidden=" + std::to_string(hidden.get()),
+           "valid: a divisor of hidden, or a head_dim of its own");
+  }
+  if (!(attention.heads / attention.kv_heads).valid()) {
+    r.fail("kv_heads",
+           "is " + std::to_string(attention.kv_heads.get()) +
+               ", which does not divide heads=" + std::to_string(attention.heads.get()),
+           "valid: a divisor of heads");
+  }
+}
+
+void read_mlp(ShapeReader& r, MlpSpec& mlp, Count hidden, bool llama) {
+  mlp.gated = r.flag_or("gated", llama);
+  mlp.activation = r.word_or("activation", kActivations, llama ? Activation::silu : Activation::gelu);
+  if (!llama && mlp.gated) {
+    mlp.width = r.size("ffn");
+  } else {
+    // LLaMA 1 and 2: two thirds of 4 * hidden, rounded up to a multiple of 256.
+    mlp.width = r.size_or("ffn", mlp.gated ? round_up(Count(hidden.get() * 8 / 3), 256) : hidden * 4);
+  }
+}
+
+void read_biases(ShapeReader& r, Architecture& a, LayerKind& kind, bool llama) {
+  const bool bias = r.flag_or("bias", !llama);
+  const auto own = [&r, bias](std::string_view key) { return r.given(key) ? r.flag_or(key, bias) : bias; };
+  kind.attention.query_bias = kind.attention.key_bias = kind.attention.value_bias = own("qkv_bias");
+  kind.attention.out_bias = own("out_bias");
+  kind.mlp.bias = own("mlp_bias");
+  a.head_bias = r.given("head_bias") && r.flag_or("head_bias", false);
+}
+
+void read_positions(ShapeReader& r, Architecture& a, LayerKind& kind, bool llama) {
+  a.positions = r.word_or("positions", kPositions, llama ? Positions::rope : Positions::learned);
+  kind.attention.rope = a.positions == Positions::rope;
+  if (a.positions == Positions::learned) {
+    a.max_seq = r.size_or("seq", 2048);
+    a.position_rows = r.size_if_given("position_rows").value_or(*a.max_seq);
+  } else {
+    a.max_seq = r.size_if_given("seq");
+    if (r.given("position_rows"))
+      r.fail("position_rows", "is given, but positions are not learned", "valid: positions=learned");
+  }
+}
+
+// Dropout names that are not given follow `dropout`.
+void read_dropout(ShapeReader& r, Architecture& a, LayerKind& kind, bool llama) {
+  kind.dropout = r.dropout_or("dropout", llama ? 0.0 : 0.1);
+  const auto own = [&](std::string_view key) { return r.given(key) ? r.dropout_or(key, kind.dropout) : kind.dropout; };
+  kind.attention.dropout = own("attention_dropout");
+  a.embedding_dropout = own("embedding_dropout");
+}
+
+void append_layers(ShapeReader& r, Architecture& a, const LayerKind& kind, std::int64_t layers) {
+  const std::optional<Count> window = r.size_if_given("window");
+  const std::int64_t full_every = r.given("full_every") ? r.size_or("full_every", 0, 0).get() : 0;
+  const std::int64_t nope_every = r.given("nope_every") ? r.size_or("nope_every", 0, 0).get() : 0;
+  if (full_every != 0 && !window) r.fail("full_every", "is given without a window", "valid: window=N,full_every=M");
+  if (nope_every != 0 && a.positions != Positions::rope)
+    r.fail("nope_every", "is given, but positions are not rope", "valid: positions=rope");
+  for (std::int64_t i = 0; i < layers; ++i) {
+    LayerKind own = kind;
+    if (full_every == 0 || (i + 1) % full_every != 0) own.attention.window = window;
+    if (nope_every != 0 && (i + 1) % nope_every == 0) own.attention.rope = false;
+    if (!a.layers.empty() && a.layers.back().kind == own) {
+      ++a.layers.back().count;
+    } else {
+      a.layers.push_back(LayerRun{own, 1});
+    }
+  }
+}
+
+}  // namespace
+
+bool looks_like_shape(std::string_view model) {
+  const std::size_t colon = model.find(':');
+  return colon != std::string_view::npos && colon > 0 && model.find('/') == std::string_view::npos &&
+         model.find('\\') == std::string_view::npos;
+}
+
+std::vector<std::string> shape_keys() { return {kKeys.begin(), kKeys.end()}; }
+
+Result<Architecture> build_shape(std::string_view base, const ShapeKeys& keys, std::string_view where) {
+  if (base != "gpt" && base != "llama") return text::unknown_name(where, "shape", base, {"gpt", "llama"});
+  const bool llama = base == "llama";
+  ShapeReader r(keys, where);
+  Architecture a;
+  a.family = base;
+  LayerKind kind;
+  const std::int64_t layers = r.size("layers", ConfigReader::kMaxLayers).get();
+  a.hidden = r.size("hidden");
+  read_heads(r, kind.attention, a.hidden);
+  a.vocab = r.size("vocab");
+  read_mlp(r, kind.mlp, a.hidden, llama);
+  a.tied = r.flag_or("tied", !llama);
+  kind.norm = a.final_norm = r.word_or("norm", kNorms, llama ? NormKind::rms : NormKind::layer);
+  if (r.given("placement")) kind.placement = r.word_or("placement", kPlacements, NormPlacement::pre);
+  if (r.given("qk_norm")) kind.attention.qk_norm = r.word_or("qk_norm", kQkNorms, QkNorm::none);
+  if (r.given("embedding_norm")) a.embedding_norm = r.flag_or("embedding_norm", false);
+  if (r.given("final_norm")) a.has_final_norm = r.flag_or("final_norm", true);
+  read_biases(r, a, kind, llama);
+  read_positions(r, a, kind, llama);
+  read_dropout(r, a, kind, llama);
+  append_layers(r, a, kind, layers);
+  if (r.error()) return *r.error();
+  a.defaulted = r.take_defaulted();
+  return a;
+}
+
+Result<Architecture> read_shape(std::string_view text, std::string_view where) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) {
+    return Error{std::string(where), text::quoted(text) + " has no colon",
+                 "valid: gpt:layers=..,hidden=..,heads=..,vocab=.. or llama:.."};
+  }
+  ShapeKeys keys;
+  for (std::string_view rest = text.substr(colon + 1);;) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view part = rest.substr(0, comma);
+    const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos || equals == 0 || equals + 1 == part.size()) {
+      return Error{std::string(where), text::quoted(part) + " is not KEY=VALUE",
+                   "valid keys: " + text::list(shape_keys())};
+    }
+    keys.emplace_back(part.substr(0, equals), part.substr(equals + 1));
+    if (comma == std::string_view::npos) break;
+    rest = rest.substr(comma + 1);
+  }
+  Result<Architecture> a = build_shape(text.substr(0, colon), keys, where);
+  if (a) {
+    a->name = text;
+    a->source = "shape string";
+  }
+  return a;
+}
+
+}  // namespace preflop
