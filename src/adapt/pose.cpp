@@ -1,0 +1,254 @@
+// A request becomes a problem: model, cluster, stack and a complete, legal recipe. What was not given
+// is chosen by the defaults of the documentation and listed in recipe.assumed.
+#include <algorithm>
+
+#include "src/adapt/layout_rule.hpp"
+#include "src/adapt/recipe_keys.hpp"
+#include "src/adapt/request.hpp"
+#include "src/adapt/shape_string.hpp"
+#include "src/base/text.hpp"
+#include "src/base/units.hpp"
+#include "src/stack/stack_reader.hpp"
+
+namespace preflop {
+
+namespace {
+
+constexpr std::int64_t kDefaultSeq = 8192;
+constexpr std::int64_t kDefaultBatchTokens = std::int64_t{4} << 20;  // 4 Mi tokens a step
+constexpr std::int64_t kLargestSeq = std::int64_t{1} << 24;
+constexpr const char* kNearestStack = "megatron";
+
+std::string num(std::int64_t v) { return std::to_string(v); }
+void assume(Recipe& r, std::string line) { r.assumed.push_back(std::move(line)); }
+
+Result<Architecture> read_model(const Request& request, const Catalogues& catalogues) {
+  if (request.config) return read_hf_config(request.config->text, request.config->where, request.assume);
+  if (!request.assume.empty()) return Error{"--assume", "it completes a config.json, not a model known by name", "give the path of a config.json"};
+  if (looks_like_shape(request.model)) return read_shape(request.model, "MODEL");
+  return catalogues.models.find(request.model);
+}
+
+Result<Cluster> read_cluster(const Request& request, const Catalogues& catalogues) {
+  if (request.cluster) return cluster_from_toml(request.cluster->text, request.cluster->where, catalogues.machines);
+  if (request.on.empty()) return Error{"--on", "no cluster given", "e.g. --on 64xh100-sxm"};
+  return catalogues.machines.cluster(request.on);
+}
+
+bool any_given(const Request& request, std::initializer_list<std::string_view> keys) {
+  return std::any_of(keys.begin(), keys.end(), [&](std::string_view k) { return text_of(request, k) != nullptr; });
+}
+
+Result<const Stack*> pick_stack(const Request& request, const Catalogues& catalogues, const Cluster& cluster, Recipe& recipe) {
+  if (const std::string* text = text_of(request, "stack")) return catalogues.stacks.find(*text);
+  const bool one_gpu = cluster.gpus == 1;
+  const bool small = cluster.gpus <= 64 && !any_given(request, {"tp", "pp", "cp", "ep"});
+  const std::string wanted = one_gpu ? "transformers" : small ? "torchtitan" : kNearestStack;
+  const auto found = catalogues.stacks.find(wanted);
+  const auto stack = found.ok() ? found : catalogues.stacks.find(kNearestStack);
+  if (stack) {
+    const Stack& s = **stack;
+    const std::string label = s.generation.empty() ? s.name : s.name + "@" + s.generation;
+    assume(recipe, "stack=" + label + (found.ok() ? "" : " (" + wanted + ", the default here, is not built yet)"));
+  }
+  return stack;
+}
+
+Status read_sequence(const Request& request, const Architecture& model, Recipe& recipe) {
+  const auto seq = size_key(request, "seq");
+  if (!seq) return seq.error();
+  const std::int64_t longest = model.max_seq ? model.max_seq->get() : 0;
+  if (*seq) {
+    recipe.seq = **seq;
+    if (recipe.seq > kLargestSeq) return Error{"--seq", num(recipe.seq) + " tokens", "at most " + num(kLargestSeq)};
+    if (model.positions == Positions::learned && recipe.seq > model.position_rows.get()) {
+      return Error{"--seq", num(recipe.seq) + " tokens, but the model has " + num(model.position_rows.get()) + " learned positions", "at most that"};
+    }
+  } else {
+    recipe.seq = longest > 0 ? std::min(longest, kDefaultSeq) : kDefaultSeq;
+    assume(recipe, "seq=" + num(recipe.seq) + (longest > 0 && longest <= kDefaultSeq ? " (the model's maximum)" : ""));
+  }
+  const auto micro = size_key(request, "micro_batch");
+  if (!micro) return micro.error();
+  recipe.micro_batch = micro->value_or(1);
+  if (!*micro) assume(recipe, "micro_batch=1");
+  return Nothing{};
+}
+
+// The global batch: what was given, else 4 Mi tokens, to the nearest number of whole micro-batches on
+// every rank (in multiples of pp where stages interleave).
+Result<SetBatch> batch_rule(const Request& request, const Recipe& recipe, bool& given) {
+  const std::string* text = text_of(request, "global_batch");
+  given = text != nullptr;
+  std::int64_t tokens = kDefaultBatchTokens;
+  if (text != nullptr) {
+    const auto batch = parse_batch(*text, "--global-batch");
+    if (!batch) return batch.error();
+    if (batch->amount.get() == 0) return Error{"--global-batch", "an empty batch", "1 sequence or more"};
+    if (!batch->in_tokens) return SetBatch([n = batch->amount.get()](Recipe& r) { r.global_batch = n; });
+    if (batch->amount.get() % recipe.seq != 0 && batch->amount.get() < recipe.seq) {
+      return Error{"--global-batch", num(batch->amount.get()) + " tokens are less than one sequence of " + num(recipe.seq), "at least one sequence"};
+    }
+    tokens = batch->amount.get();
+  }
+  return SetBatch([tokens](Recipe& r) {
+    const std::int64_t unit = r.seq * r.micro_batch * r.layout.dp * (r.layout.vpp > 1 ? r.layout.pp : 1);
+    const std::int64_t units = std::max<std::int64_t>(1, (2 * tokens + unit) / (2 * unit));
+    r.global_batch = units * unit / r.seq;
+  });
+}
+
+// Parallel sizes that were given, the others 1, dp filling the cluster.
+Status read_layout(const Request& request, const Cluster& cluster, const Stack& stack, Recipe& recipe) {
+  Layout& l = recipe.layout;
+  const std::pair<const char*, std::int64_t*> sizes[] = {{"tp", &l.tp}, {"pp", &l.pp}, {"vpp", &l.vpp}, {"cp", &l.cp}, {"hsdp", &l.hsdp}};
+  for (const auto& [key, slot] : sizes) {
+    const auto size = size_key(request, key);
+    if (!size) return size.error();
+    if (*size) *slot = **size;
+    else if (*slot == 1 && std::string_view(key) != "vpp") assume(recipe, std::string(key) + "=1");
+  }
+  l.zero = stack.zero_default;
+  if (const std::string* text = text_of(request, "zero")) {
+    if (text->size() != 1 || (*text)[0] < '0' || (*text)[0] > '3') return Error{"--zero", text::quoted(*text) + " is no stage", "0, 1, 2 or 3"};
+    l.zero = (*text)[0] - '0';
+  } else {
+    assume(recipe, "zero=" + num(l.zero) + " (stack " + stack.name + ")");
+  }
+  const std::int64_t model_parallel = l.tp * l.pp * l.cp;
+  if (cluster.gpus % model_parallel != 0) {
+    const std::int64_t below = cluster.gpus / model_parallel * model_parallel;
+    return Error{"--on", num(cluster.gpus) + " GPUs are not a multiple of tp " + num(l.tp) + " x pp " + num(l.pp) + " x cp " + num(l.cp) + " = " + num(model_parallel),
+                 (below > 0 ? num(below) + " or " : "") + num(below + model_parallel) + " GPUs"};
+  }
+  l.dp = cluster.gpus / model_parallel;
+  const auto dp = size_key(request, "dp");
+  if (!dp) return dp.error();
+  if (*dp && **dp != l.dp) {
+    return Error{"--dp", "tp " + num(l.tp) + " x pp " + num(l.pp) + " x cp " + num(l.cp) + " x dp " + num(**dp) + " is " + num(model_parallel * **dp) + " GPUs, the cluster has " + num(cluster.gpus),
+                 "--dp " + num(l.dp)};
+  }
+  if (!*dp) assume(recipe, "dp=" + num(l.dp) + " (fills the cluster)");
+  if (l.hsdp > 0 && (l.dp * l.cp) % l.hsdp != 0) return Error{"--hsdp", num(l.hsdp) + " does not divide dp x cp = " + num(l.dp * l.cp), "a divisor"};
+  return Nothing{};
+}
+
+Status read_layout_rest(const Request& request, const Stack& stack, Recipe& recipe) {
+  Layout& l = recipe.layout;
+  const auto sp = switch_key(request, "sp");
+  if (!sp) return sp.error();
+  l.sp = sp->value_or(stack.sp_default) && l.tp > 1;
+  if (!*sp && l.tp > 1) assume(recipe, std::string("sp=") + (l.sp ? "true" : "false") + " (stack " + stack.name + ")");
+  auto split = list_key(request, "layers_per_stage");
+  if (!split) return split.error();
+  l.layers_per_stage = std::move(split).value();
+  if (!l.layers_per_stage.empty() && l.vpp > 1) return Error{"--layers-per-stage", "an explicit split with --vpp is not built yet", "one of the two"};
+  if (const std::string* text = text_of(request, "schedule")) {
+    l.schedule = *text;
+  } else {
+    l.schedule = l.vpp > 1 ? "interleaved" : stack.schedules.front();
+    if (l.pp > 1) assume(recipe, "schedule=" + l.schedule);
+  }
+  return Nothing{};
+}
+
+const char* recompute_name(RecomputeKind kind) {
+  return kind == RecomputeKind::none ? "none" : kind == RecomputeKind::selective ? "selective" : "full";
+}
+
+// With a given layout: the least recomputation that fits; full when none does.
+void choose_recompute(const Model& model, const Stack& stack, const Cluster& cluster, Recipe& recipe) {
+  std::vector<RecomputeKind> policies = {RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full};
+  if (stack.recompute_default == "selective") policies.erase(policies.begin());
+  for (RecomputeKind policy : policies) {
+    recipe.recompute.kind = policy;
+    const Result<Analysed> analysed = analyse_recipe(model, stack, recipe);
+    if (!analysed) return;  // reported by the caller, who analyses again
+    const MemoryEstimate<double> memory = memory_estimate<double>(*analysed, cluster);
+    if (!memory.margin || memory.margin->number() >= 0) return;
+  }
+}
+
+Status check_tokens(const Recipe& r) {
+  const double step = static_cast<double>(r.global_batch) * static_cast<double>(r.seq);
+  if (!r.tokens || *r.tokens >= step) return Nothing{};
+  return Error{"--tokens", text::grouped(static_cast<long long>(*r.tokens)) + " tokens are less than one step of " + text::grouped(static_cast<long long>(step)),
+               "at least one step, or a smaller --global-batch"};
+}
+
+Status complete_layout(const Request& request, const Model& model, const Stack& stack, const Cluster& cluster, Recipe& recipe) {
+  bool batch_given = false;
+  const auto set_batch = batch_rule(request, recipe, batch_given);
+  if (!set_batch) return set_batch.error();
+  const auto recompute = recompute_key(request);
+  if (!recompute) return recompute.error();
+  if (*recompute) recipe.recompute = **recompute;
+  const bool choose = !any_given(request, {"tp", "pp", "cp", "ep", "zero", "dp", "vpp", "hsdp", "layers_per_stage", "sp", "schedule"});
+  if (choose) {
+    auto choice = choose_layout(model, stack, cluster, recipe, recompute->has_value(), *set_batch);
+    if (!choice) return choice.error();
+    recipe = std::move(choice->recipe);
+    const Layout& l = recipe.layout;
+    assume(recipe, "tp=" + num(l.tp) + " pp=" + num(l.pp) + " dp=" + num(l.dp) + " zero=" + num(l.zero) +
+                       (choice->fits ? " (the least tp within a node, then pp, then zero, that fits)" : " (nothing fits; this is short by least)"));
+  } else {
+    if (Status s = read_layout(request, cluster, stack, recipe); !s) return s;
+    if (Status s = read_layout_rest(request, stack, recipe); !s) return s;
+    (*set_batch)(recipe);
+    if (!*recompute) choose_recompute(model, stack, cluster, recipe);
+  }
+  if (!*recompute) assume(recipe, std::string("recompute=") + recompute_name(recipe.recompute.kind));
+  if (!batch_given) assume(recipe, "global_batch=" + num(recipe.global_batch) + " (4 Mi tokens, to the nearest whole micro-batches)");
+  return check_tokens(recipe);
+}
+
+}  // namespace
+
+Result<Catalogues> Catalogues::load(const std::map<std::string, std::string>& overlays) {
+  const auto text = [&](const char* file) {
+    const auto it = overlays.find(file);
+    return it == overlays.end() ? std::string_view() : std::string_view(it->second);
+  };
+  std::map<std::string, std::string> stack_files;
+  for (const auto& [file, content] : overlays) {
+    if (file.starts_with("stacks/")) stack_files[file.substr(7)] = content;
+  }
+  auto machines = MachineCatalogue::load(text("gpus.csv"), text("platforms.csv"));
+  if (!machines) return machines.error();
+  auto models = ModelCatalogue::load(text("models.csv"));
+  if (!models) return models.error();
+  auto stacks = StackCatalogue::load(stack_files);
+  if (!stacks) return stacks.error();
+  return Catalogues{std::move(machines).value(), std::move(models).value(), std::move(stacks).value()};
+}
+
+Result<Problem> pose(const Request& request, const Catalogues& catalogues) {
+  if (Status s = check_keys(request); !s) return s.error();
+  Problem out;
+  auto architecture = read_model(request, catalogues);
+  if (!architecture) return architecture.error();
+  out.architecture = std::move(architecture).value();
+  auto cluster = read_cluster(request, catalogues);
+  if (!cluster) return cluster.error();
+  out.cluster = std::move(cluster).value();
+
+  Recipe recipe;
+  for (const auto& [key, value] : request.keys) recipe.given.insert(key);
+  const auto stack = pick_stack(request, catalogues, out.cluster, recipe);
+  if (!stack) return stack.error();
+  out.stack = *stack;
+  recipe.stack = out.stack->name;
+  recipe.stack_generation = out.stack->generation;
+  if (Status s = read_numerics(request, *out.stack, recipe); !s) return s.error();
+  if (Status s = read_sequence(request, out.architecture, recipe); !s) return s.error();
+
+  out.model = std::make_unique<Model>(build_model(out.architecture));
+  if (!summarise(*out.model).params_total.valid()) return Error{"MODEL", "more than 2^53 parameters", "a smaller shape"};
+  if (Status s = complete_layout(request, *out.model, *out.stack, out.cluster, recipe); !s) return s.error();
+  auto analysed = analyse_recipe(*out.model, *out.stack, recipe);
+  if (!analysed) return analysed.error();
+  out.analysed = std::move(analysed).value();
+  return out;
+}
+
+}  // namespace preflop

@@ -1,0 +1,204 @@
+#include "src/adapt/recipe_keys.hpp"
+
+#include <algorithm>
+
+#include "src/base/text.hpp"
+#include "src/base/units.hpp"
+#include "src/stack/stack_reader.hpp"
+#include "src/step/compute.hpp"
+
+namespace preflop {
+
+namespace {
+
+constexpr std::int64_t kLargestSize = 10'000'000;
+
+void assume(Recipe& recipe, std::string_view key, std::string_view value, std::string_view why) {
+  std::string line = std::string(key) + "=" + std::string(value);
+  if (!why.empty()) line += " (" + std::string(why) + ")";
+  recipe.assumed.push_back(std::move(line));
+}
+
+// A dtype key: the given one, else the default, which is noted.
+Status dtype_key(const Request& request, Recipe& recipe, std::string_view key, Dtype fallback, std::string_view why, Dtype& out) {
+  const std::string* text = text_of(request, key);
+  if (text == nullptr) {
+    out = fallback;
+    assume(recipe, key, name(fallback), why);
+    return Nothing{};
+  }
+  const std::optional<Dtype> dtype = dtype_of(*text);
+  if (!dtype) return Error{flag_of(key), "no dtype " + text::quoted(*text), text::list(dtype_names())};
+  if (*dtype == Dtype::none && key != "master_dtype") return Error{flag_of(key), "none is for master weights only", "a storage type"};
+  out = *dtype;
+  return Nothing{};
+}
+
+Status read_precision(const Request& request, Recipe& recipe) {
+  const std::string* text = text_of(request, "precision");
+  if (text == nullptr) {
+    assume(recipe, "precision", "bf16", "");
+    recipe.precision = "bf16";
+    return Nothing{};
+  }
+  static const std::vector<std::string> kBuilt = {"bf16", "fp16", "fp32"};
+  static const std::vector<std::string> kLater = {"fp8-tensorwise", "fp8-delayed", "fp8-rowwise", "fp8-blockwise", "mxfp8", "nvfp4"};
+  if (std::find(kLater.begin(), kLater.end(), *text) != kLater.end()) return Error{"--precision", *text + " is not built yet", text::list(kBuilt)};
+  if (std::find(kBuilt.begin(), kBuilt.end(), *text) == kBuilt.end()) {
+    std::vector<std::string> all = kBuilt;
+    all.insert(all.end(), kLater.begin(), kLater.end());
+    return text::unknown_name("--precision", "precision", *text, all);
+  }
+  recipe.precision = *text;
+  return Nothing{};
+}
+
+Status read_dtypes(const Request& request, const Stack& stack, Recipe& recipe) {
+  const bool full = recipe.precision == "fp32";
+  const Dtype compute = full ? Dtype::fp32 : recipe.precision == "fp16" ? Dtype::fp16 : stack.weight_dtype;
+  const std::string why = full ? "fp32 training" : "stack " + stack.name;
+  const bool stack_follows = stack.grad_dtype == stack.weight_dtype;  // gradients in the weights' own type
+  const Dtype grad = full ? Dtype::fp32 : stack_follows ? compute : stack.grad_dtype;
+  if (Status s = dtype_key(request, recipe, "weight_dtype", compute, why, recipe.weight_dtype); !s) return s;
+  if (Status s = dtype_key(request, recipe, "grad_dtype", grad, why, recipe.grad_dtype); !s) return s;
+  if (Status s = dtype_key(request, recipe, "master_dtype", full ? Dtype::none : stack.master_dtype, why, recipe.master_dtype); !s) return s;
+  return dtype_key(request, recipe, "moment_dtype", stack.moment_dtype, why, recipe.moment_dtype);
+}
+
+Status read_kernels(const Request& request, const Stack& stack, Recipe& recipe) {
+  if (const std::string* text = text_of(request, "attention")) {
+    const auto kernel = attention_kernel_of(*text);
+    if (!kernel) return text::unknown_name("--attention", "attention kernel", *text, attention_kernel_names());
+    recipe.attention = *kernel;
+  } else {
+    recipe.attention = stack.kernels.front();
+    assume(recipe, "attention", name(recipe.attention), "stack " + stack.name);
+  }
+  if (const std::string* text = text_of(request, "loss")) {
+    const auto loss = loss_kind_of(*text);
+    if (!loss) return text::unknown_name("--loss", "loss", *text, loss_kind_names());
+    recipe.loss = *loss;
+  } else {
+    recipe.loss = stack.losses.front().kind;
+    assume(recipe, "loss", name(recipe.loss), "stack " + stack.name);
+  }
+  return Nothing{};
+}
+
+Status read_mfu(const Request& request, Recipe& recipe) {
+  const std::string* text = text_of(request, "mfu");
+  if (text == nullptr) return Nothing{};
+  const std::size_t at = text->find('@');
+  const auto mfu = parse_fraction(std::string_view(*text).substr(0, at), "--mfu");
+  if (!mfu) return mfu.error();
+  if (*mfu <= 0) return Error{"--mfu", "an MFU of 0 never ends", "more than 0 %, at most 100 %"};
+  recipe.mfu = *mfu;
+  if (at == std::string::npos) return Nothing{};
+  recipe.mfu_convention = text->substr(at + 1);
+  if (find_convention(recipe.mfu_convention) == nullptr) {
+    return text::unknown_name("--mfu", "FLOP convention", recipe.mfu_convention, convention_names());
+  }
+  return Nothing{};
+}
+
+}  // namespace
+
+std::string flag_of(std::string_view key) {
+  std::string out = "--" + std::string(key);
+  std::replace(out.begin() + 2, out.end(), '_', '-');
+  return out;
+}
+
+const std::string* text_of(const Request& request, std::string_view key) {
+  const auto it = request.keys.find(key);
+  return it == request.keys.end() ? nullptr : &it->second;
+}
+
+Status check_keys(const Request& request) {
+  for (const auto& [key, value] : request.keys) {
+    const auto& table = request_keys();
+    const auto it = std::find_if(table.begin(), table.end(), [&](const Key& k) { return key == k.name; });
+    if (it == table.end()) {
+      std::vector<std::string> known;
+      for (const Key& k : table) known.emplace_back(k.name);
+      return text::unknown_name("recipe", "key", key, known);
+    }
+    if (*it->not_built != '\0') return Error{flag_of(key), std::string(it->not_built) + ": not built yet", "leave it out"};
+    if (value.empty()) return Error{flag_of(key), "an empty value", it->value};
+  }
+  return Nothing{};
+}
+
+Result<std::optional<std::int64_t>> size_key(const Request& request, std::string_view key) {
+  const std::string* text = text_of(request, key);
+  if (text == nullptr) return std::optional<std::int64_t>();
+  const auto count = parse_count(*text, flag_of(key));
+  if (!count) return count.error();
+  if (count->get() < 1 || count->get() > kLargestSize) {
+    return Error{flag_of(key), text::quoted(*text) + " is no size", "a whole number from 1 to " + text::grouped(kLargestSize)};
+  }
+  return std::optional<std::int64_t>(count->get());
+}
+
+Result<std::optional<bool>> switch_key(const Request& request, std::string_view key) {
+  const std::string* text = text_of(request, key);
+  if (text == nullptr) return std::optional<bool>();
+  if (*text == "true" || *text == "on") return std::optional<bool>(true);
+  if (*text == "false" || *text == "off") return std::optional<bool>(false);
+  return Error{flag_of(key), text::quoted(*text) + " is neither on nor off", "true or false"};
+}
+
+Result<std::vector<std::int64_t>> list_key(const Request& request, std::string_view key) {
+  std::vector<std::int64_t> out;
+  const std::string* text = text_of(request, key);
+  if (text == nullptr) return out;
+  for (std::size_t begin = 0; begin <= text->size();) {
+    const std::size_t end = std::min(text->find(',', begin), text->size());
+    const auto count = parse_count(std::string_view(*text).substr(begin, end - begin), flag_of(key));
+    if (!count) return count.error();
+    if (count->get() < 1 || count->get() > kLargestSize) return Error{flag_of(key), "a stage without layers", "counts of 1 or more, with commas"};
+    out.push_back(count->get());
+    begin = end + 1;
+  }
+  return out;
+}
+
+Result<std::optional<Recompute>> recompute_key(const Request& request) {
+  const std::string* text = text_of(request, "recompute");
+  if (text == nullptr) return std::optional<Recompute>();
+  Recompute out;
+  if (*text == "none") return std::optional<Recompute>(out);
+  if (*text == "selective") out.kind = RecomputeKind::selective;
+  else if (*text == "full") out.kind = RecomputeKind::full;
+  else if (text->starts_with("full:")) return Error{"--recompute", "full:N is not built yet", "none, selective, full or modules of the stack"};
+  else {
+    out.kind = RecomputeKind::modules;
+    for (std::size_t begin = 0; begin <= text->size();) {
+      const std::size_t end = std::min(text->find(',', begin), text->size());
+      out.modules.push_back(text->substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  return std::optional<Recompute>(out);
+}
+
+Status read_numerics(const Request& request, const Stack& stack, Recipe& recipe) {
+  if (Status s = read_precision(request, recipe); !s) return s;
+  if (Status s = read_dtypes(request, stack, recipe); !s) return s;
+  if (Status s = read_kernels(request, stack, recipe); !s) return s;
+  if (const std::string* text = text_of(request, "optimizer")) {
+    if (*text != "adamw" && *text != "adam") return Error{"--optimizer", text::quoted(*text) + " is not built yet", "adamw"};
+    recipe.optimizer = "adamw";
+  } else {
+    assume(recipe, "optimizer", "adamw", "");
+  }
+  if (const std::string* text = text_of(request, "tokens")) {
+    const auto tokens = parse_tokens(*text, "--tokens");
+    if (!tokens) return tokens.error();
+    if (tokens->get() == 0) return Error{"--tokens", "a run of no tokens", "at least one step"};
+    recipe.tokens = tokens->real();
+  }
+  return read_mfu(request, recipe);
+}
+
+}  // namespace preflop
