@@ -180,7 +180,7 @@ class Builder {
   }
   bool refuse_end(std::string_view message) {
     if (text_.find_first_not_of(" \t\r\n\xEF\xBB\xBF") == std::string::npos)
-      return refuse("the text is empty", "a JSON value", 0);
+      return refuse("the text is empty", "it should hold a JSON value", 0);
     const bool in_string = message.find("missing closing quote") != std::string_view::npos;
     const char* place = in_string                   ? "inside a string"
                         : open_.empty()             ? "inside its value"

@@ -15,7 +15,8 @@ namespace preflop {
 // A table of a parsed document. Cheap to copy; a copy keeps the document alive.
 class TomlTable {
  public:
-  // Errors: syntax (with its place), text above 16 MiB.
+  // Errors: syntax (with its place), text above 16 MiB. Floats too small for a normal double (below
+  // 2.2e-308) are read on some targets and refused on others.
   static Result<TomlTable> parse(std::string_view text, std::string_view file);
 
   bool has(std::string_view key) const;

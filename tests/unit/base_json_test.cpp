@@ -51,7 +51,7 @@ TEST(JsonReading, pythons_special_numbers_become_strings) {
 }
 
 TEST(JsonReading, truncation_is_said_plainly) {
-  EXPECT_EQ(refusal(""), "config.json:1:1: the text is empty; a JSON value");
+  EXPECT_EQ(refusal(""), "config.json:1:1: the text is empty; it should hold a JSON value");
   EXPECT_NE(refusal(" \n "), "accepted");
   EXPECT_NE(refusal("{\"a\": 1,").find("ends inside an object"), std::string::npos);
   EXPECT_NE(refusal("{\"a\": 1").find("ends inside an object"), std::string::npos);
