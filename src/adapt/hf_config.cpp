@@ -203,6 +203,9 @@ Result<Architecture> read_hf_config(std::string_view json_text, std::string_view
   ConfigReader reader(family->nested ? nested : config, family->nested ? where + ": text_config" : where, assume);
   read(reader, a);
   reader.record(a);
+  if (a.positions != Positions::rope) {
+    for (LayerRun& run : a.layers) run.kind.attention.rope = false;
+  }
   if (!reader.ok()) return reader.error();
   note_quantisation(config, a);
   return a;

@@ -10,10 +10,7 @@ void finish_falcon(ConfigReader& c, Architecture& a, Decoder d, bool alibi, bool
   set_linear_bias(d.kind, bias);
   d.kind.norm = a.final_norm = NormKind::layer;
   d.kind.dropout = c.dropout_or({"hidden_dropout"}, 0);
-  if (alibi) {
-    a.positions = Positions::alibi;
-    d.kind.attention.rope = false;
-  }
+  if (alibi) a.positions = Positions::alibi;
   repeat_layer(a, d.kind, d.layers);
 }
 
@@ -93,7 +90,6 @@ void read_mpt_attention(ConfigReader& c, Architecture& a, LayerKind& kind, Count
   }
   const bool rope = attn.flag_or({"rope"}, false);
   const bool alibi = attn.flag_or({"alibi"}, alibi_fallback && !rope);
-  kind.attention.rope = rope && !alibi;
   const bool learned = c.flag_or({"learned_pos_emb"}, true);
   a.positions = alibi ? Positions::alibi : rope ? Positions::rope : learned ? Positions::learned : Positions::none;
   attn.record(a);

@@ -125,7 +125,6 @@ void read_bloom(ConfigReader& c, Architecture& a) {
       read_decoder(c, a, {.tied = true, .kv = KvHeads::own, .ffn_is_4h = true, .gated = false, .activation = "gelu"});
   set_linear_bias(d.kind, true);
   d.kind.norm = a.final_norm = NormKind::layer;
-  d.kind.attention.rope = false;
   d.kind.dropout = c.dropout_or({"hidden_dropout"}, 0);
   a.embedding_norm = true;
   a.positions = Positions::alibi;

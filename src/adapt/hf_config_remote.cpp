@@ -67,7 +67,6 @@ void read_baichuan(ConfigReader& c, Architecture& a) {
   a.max_seq = read_max_seq(c);
   if (a.hidden != Count(4096)) {
     a.positions = Positions::alibi;
-    kind.attention.rope = false;
     c.note("Baichuan models wider than 4096 are taken to use ALiBi, as the 13B ones do");
   }
   repeat_layer(a, kind, layers);

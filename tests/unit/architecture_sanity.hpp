@@ -1,0 +1,38 @@
+// What holds for every Architecture that a reader returns, whatever it was given.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "preflop/architecture.hpp"
+
+namespace preflop {
+
+// The first thing that is wrong, or "".
+inline std::string insane(const Architecture& a) {
+  constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 1;
+  const auto size = [](Count c) { return c.valid() && c.get() >= 1 && c.get() <= kMost; };
+  const auto probability = [](double p) { return p >= 0 && p < 1; };  // false for NaN
+  if (!size(a.hidden)) return "hidden";
+  if (!size(a.vocab)) return "vocab";
+  if (a.positions == Positions::learned ? !size(a.position_rows - 2) && !size(a.position_rows)
+                                        : a.position_rows != Count(0))
+    return "position_rows";
+  if (a.max_seq && !size(*a.max_seq)) return "max_seq";
+  if (!probability(a.embedding_dropout)) return "embedding_dropout";
+  if (a.layers.empty() || a.layer_count() < 1 || a.layer_count() > 10000) return "layers";
+  if (a.family.empty()) return "family";
+  for (const LayerRun& run : a.layers) {
+    const AttentionSpec& t = run.kind.attention;
+    if (run.count < 1) return "an empty run";
+    if (!size(t.heads) || !size(t.kv_heads) || !size(t.head_dim)) return "heads";
+    if (!(t.heads / t.kv_heads).valid()) return "kv_heads";
+    if (t.window && !size(*t.window)) return "window";
+    if (t.rope && a.positions != Positions::rope) return "rope";
+    if (!run.kind.mlp.width.valid() || run.kind.mlp.width.get() < 1) return "mlp width";
+    if (!probability(t.dropout) || !probability(run.kind.dropout)) return "dropout";
+  }
+  return {};
+}
+
+}  // namespace preflop

@@ -1,0 +1,98 @@
+// Real config.json files, where the folder of samples is there: each reads to its count, or is refused
+// with the true reason. The samples are not part of the project; without them the test is skipped.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+
+#include "src/adapt/hf_config.hpp"
+#include "tests/unit/param_oracle.hpp"
+
+namespace preflop {
+namespace {
+
+struct Verdict {
+  std::int64_t parameters;  // 0: refused
+  const char* reason;       // part of the error, or of a note
+};
+
+const std::map<std::string, Verdict> kVerdicts = {
+    {"aya-23-8b.json", {8028033024, ""}},
+    {"baichuan2-7b.json", {7505973248, ""}},
+    {"bloom-176b.trimmed-missing-hidden.json", {0, "hidden_size: is absent"}},
+    {"chatglm3-6b.json", {6243584000, ""}},
+    {"dbrx.json", {0, "DbrxForCausalLM: not built yet (mixture of experts)"}},
+    {"deepseek-v2-lite.json", {0, "(mixture of experts and latent attention)"}},
+    {"deepseek-v3.2.json", {0, "(mixture of experts, latent attention and sparse attention)"}},
+    {"deepseek-v3.json", {0, "DeepseekV3ForCausalLM: not built yet (mixture of experts and latent attention)"}},
+    {"deepseek-v4-flash.json", {0, "(mixture of experts, latent attention and sparse attention)"}},
+    {"falcon-40b.trimmed-rw.json", {0, "n_head_kv: is absent, and so is multi_query"}},
+    {"gemma-2-2b.json", {2614341888, ""}},
+    {"gemma-3-1b.json", {999885952, ""}},
+    {"gemma-4-26b-a4b.json", {0, "mixture of experts"}},
+    {"glm-5.2.json", {0, "(mixture of experts, latent attention and sparse attention)"}},
+    {"glm-5.json", {0, "(mixture of experts, latent attention and sparse attention)"}},
+    {"gpt-bigcode-santacoder.json", {1124886528, ""}},
+    {"gpt-j-6b.json", {6050882784, ""}},
+    {"gpt-oss-20b.json", {0, "mixture of experts"}},
+    {"gpt2.json", {124439808, ""}},
+    {"kimi-k2.json", {0, "mixture of experts and latent attention"}},
+    {"kimi-k3.json", {0, "mixture of experts, latent attention and state-space or linear-attention layers"}},
+    {"llama4-maverick.json", {0, "mixture of experts"}},
+    {"llama4-scout.json", {0, "mixture of experts"}},
+    {"mimo-v2-flash.json", {0, "mixture of experts"}},
+    {"minimax-m2.5.json", {0, "mixture of experts"}},
+    {"minimax-m3.json", {0, "mixture of experts and sparse attention"}},
+    {"ministral3-3b.json", {3429006336, "vision tower"}},
+    {"mixtral-8x7b.json", {0, "MixtralForCausalLM: not built yet (mixture of experts)"}},
+    {"nemotron-3-nano-30b.json", {0, "mixture of experts and state-space"}},
+    {"nemotron-h-56b.json", {0, "NemotronHForCausalLM: not built yet (state-space"}},
+    {"nemotron-nas-49b.json", {0, "block_configs"}},
+    {"phi-2-msft.json", {2779683840, ""}},
+    {"phi-3.5-longrope.json", {3821079552, ""}},
+    {"qwen-1.8b-v1.json", {1836828672, ""}},
+    {"qwen1.5-moe-a2.7b.json", {0, "mixture of experts"}},
+    {"qwen3-235b-nvfp4.hf_quant_config.json", {0, "describes a quantisation, not a model"}},
+    {"qwen3-235b-nvfp4.json", {0, "mixture of experts"}},
+    {"qwen3-30b-a3b.json", {0, "mixture of experts"}},
+    {"qwen3-32b-fp8.json", {32762123264, "quantization_config (fp8)"}},
+    {"qwen3.5-35b-a3b.json", {0, "mixture of experts and state-space"}},
+    {"starcoder2-7b.json", {7173923840, ""}},
+};
+
+TEST(ConfigSamples, ReadOrRefusedForTheTrueReason) {
+  const std::filesystem::path folder = std::filesystem::path(PREFLOP_SOURCE_DIR) / ".." / "shared" / "configs";
+  if (!std::filesystem::is_directory(folder)) GTEST_SKIP() << "no folder of sample configs beside the project";
+  int read = 0, refused = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".json") continue;
+    const std::string name = entry.path().filename().string();
+    SCOPED_TRACE(name);
+    const auto verdict = kVerdicts.find(name);
+    ASSERT_NE(verdict, kVerdicts.end()) << "a sample that this table does not know";
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    const Result<Architecture> a = read_hf_config(text, name);
+    const std::string reason = verdict->second.reason;
+    if (verdict->second.parameters == 0) {
+      ++refused;
+      ASSERT_FALSE(a.ok());
+      EXPECT_NE(a.error().text().find(reason), std::string::npos) << a.error().text();
+      continue;
+    }
+    ++read;
+    ASSERT_TRUE(a.ok()) << a.error().text();
+    EXPECT_EQ(oracle::parameters(*a), verdict->second.parameters);
+    std::string notes;
+    for (const std::string& note : a->notes) notes += note + "\n";
+    EXPECT_NE(notes.find(reason), std::string::npos) << notes;
+  }
+  EXPECT_EQ(read + refused, static_cast<int>(kVerdicts.size()));
+  std::printf("%d samples read, %d refused by reason\n", read, refused);
+}
+
+}  // namespace
+}  // namespace preflop
