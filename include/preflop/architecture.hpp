@@ -49,9 +49,9 @@ struct AttentionSpec {
   bool value_bias = false;
   bool out_bias = false;
   QkNorm qk_norm = QkNorm::none;
-  bool rope = true;              // false: this layer has no rotary embedding (SmolLM3's NoPE layers)
-  std::optional<Count> window;   // sliding window in tokens; absent = full causal attention
-  double dropout = 0;            // on the attention probabilities
+  bool rope = true;             // false: this layer has no rotary embedding (SmolLM3's NoPE layers)
+  std::optional<Count> window;  // sliding window in tokens; absent = full causal attention
+  double dropout = 0;           // on the attention probabilities
   bool operator==(const AttentionSpec&) const = default;
 };
 
@@ -88,11 +88,11 @@ struct Architecture {
   bool embedding_norm = false;  // BLOOM: a LayerNorm (with bias) after the embedding
   double embedding_dropout = 0;
   Positions positions = Positions::rope;
-  Count position_rows;     // learned positions: rows of the table (OPT: 2048 + 2); 0 otherwise
-  bool tied = false;       // the head shares the embedding's weight
-  bool head_bias = false;  // Phi, GPT-J
-  std::optional<Count> max_seq;  // the model's own maximum sequence, where stated
-  std::string source;            // where the values come from
+  Count position_rows;                 // learned positions: rows of the table (OPT: 2048 + 2); 0 otherwise
+  bool tied = false;                   // the head shares the embedding's weight
+  bool head_bias = false;              // Phi, GPT-J
+  std::optional<Count> max_seq;        // the model's own maximum sequence, where stated
+  std::string source;                  // where the values come from
   std::vector<std::string> defaulted;  // keys that were absent and took the family's class default: "key=value"
   std::vector<std::string> assumed;    // keys supplied by the user's --assume: "key=value"
   std::vector<std::string> notes;      // what the reader left out or found odd, a sentence each

@@ -18,15 +18,11 @@ class Count {
   constexpr Count(std::int64_t v) : v_(v >= 0 && v <= kMax ? v : kInvalid) {}  // NOLINT(google-explicit-constructor)
 
   constexpr bool valid() const { return v_ >= 0; }
-  constexpr std::int64_t get() const { return v_; }                 // -1 when invalid
+  constexpr std::int64_t get() const { return v_; }                  // -1 when invalid
   constexpr double real() const { return static_cast<double>(v_); }  // exact
 
-  friend constexpr Count operator+(Count a, Count b) {
-    return a.valid() && b.valid() ? Count(a.v_ + b.v_) : invalid();
-  }
-  friend constexpr Count operator-(Count a, Count b) {
-    return a.valid() && b.valid() ? Count(a.v_ - b.v_) : invalid();
-  }
+  friend constexpr Count operator+(Count a, Count b) { return a.valid() && b.valid() ? Count(a.v_ + b.v_) : invalid(); }
+  friend constexpr Count operator-(Count a, Count b) { return a.valid() && b.valid() ? Count(a.v_ - b.v_) : invalid(); }
   friend constexpr Count operator*(Count a, Count b) {
     if (!a.valid() || !b.valid()) return invalid();
     std::int64_t out = 0;

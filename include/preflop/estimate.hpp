@@ -23,7 +23,15 @@ inline constexpr int kTerms = 7;
 const char* name(Term term);
 
 // The named instants of a step; a stage's peak is the largest of them, never a sum of maxima.
-enum class Moment : std::uint8_t { init, loss, last_layer_backward, first_layer_backward, end_of_backward, reduction, optimizer_step };
+enum class Moment : std::uint8_t {
+  init,
+  loss,
+  last_layer_backward,
+  first_layer_backward,
+  end_of_backward,
+  reduction,
+  optimizer_step
+};
 inline constexpr int kMoments = 7;
 const char* name(Moment moment);
 
@@ -34,13 +42,13 @@ template <class N>
 struct StageMemory {
   std::int64_t stage = 0;
   std::int64_t layers = 0;
-  Moment moment = Moment::init;                     // where the peak is
-  std::optional<Bytes<N>> moments[kMoments];        // allocated at each moment this stage has
-  Bytes<N> terms[kTerms];                           // alive at the peak moment, by term
-  Bytes<N> allocated;                               // sum of terms
-  Bytes<N> reserved;                                // by the caching allocator
-  Bytes<N> context;                                 // outside the allocator: CUDA context, communicators
-  Bytes<N> device;                                  // reserved + context
+  Moment moment = Moment::init;               // where the peak is
+  std::optional<Bytes<N>> moments[kMoments];  // allocated at each moment this stage has
+  Bytes<N> terms[kTerms];                     // alive at the peak moment, by term
+  Bytes<N> allocated;                         // sum of terms
+  Bytes<N> reserved;                          // by the caching allocator
+  Bytes<N> context;                           // outside the allocator: CUDA context, communicators
+  Bytes<N> device;                            // reserved + context
 };
 
 template <class N>
@@ -55,8 +63,8 @@ struct MemoryEstimate {
 
 template <class N>
 struct ComputeEstimate {
-  FlopsPerToken<N> model;      // under `convention`
-  FlopsPerToken<N> hardware;   // executed: recomputation included
+  FlopsPerToken<N> model;     // under `convention`
+  FlopsPerToken<N> hardware;  // executed: recomputation included
   FlopsPerToken<N> six_n;
   FlopsPerToken<N> attention;  // part of `model` that is attention
   std::string convention;
@@ -64,7 +72,22 @@ struct ComputeEstimate {
 };
 
 enum class Lost : std::uint8_t {
-  gemm, attention, memory_bound, logits, recompute, launch, tp_comm, cp_comm, ep_comm, pp_comm, dp_comm, offload, imbalance, bubble, optimizer, other
+  gemm,
+  attention,
+  memory_bound,
+  logits,
+  recompute,
+  launch,
+  tp_comm,
+  cp_comm,
+  ep_comm,
+  pp_comm,
+  dp_comm,
+  offload,
+  imbalance,
+  bubble,
+  optimizer,
+  other
 };
 inline constexpr int kLost = 16;
 const char* name(Lost lost);
@@ -76,10 +99,10 @@ struct StepEstimate {
   TokensPerSecond<N> tokens_per_second_per_gpu;
   Ratio<N> mfu;
   Ratio<N> hfu;
-  FlopsPerSecond<N> peak;          // dense, one GPU
+  FlopsPerSecond<N> peak;  // dense, one GPU
   std::string mfu_convention;
   std::optional<Seconds<N>> breakdown[kLost];  // exposed seconds; they sum to `seconds`; empty = not known apart
-  std::string method;              // "given mfu" | "first-order roofline"
+  std::string method;                          // "given mfu" | "first-order roofline"
 };
 
 template <class N>

@@ -34,8 +34,8 @@ struct Recompute {
 struct Layout {
   std::int64_t tp = 1, cp = 1, dp = 1, pp = 1, vpp = 1;
   std::int64_t ep = 1, etp = 1;
-  bool sp = false;  // sequence parallelism; silent at tp 1
-  int zero = 0;     // 0 nothing, 1 optimizer, 2 + gradients, 3 + weights
+  bool sp = false;        // sequence parallelism; silent at tp 1
+  int zero = 0;           // 0 nothing, 1 optimizer, 2 + gradients, 3 + weights
   std::int64_t hsdp = 0;  // shard group size; 0 = the whole data-parallel group
   std::string schedule = "1f1b";
   std::vector<std::int64_t> layers_per_stage;  // explicit split; empty = the stack's rule
@@ -63,9 +63,9 @@ struct Recipe {
   AttentionKernel attention = AttentionKernel::cudnn;
   LossKind loss = LossKind::plain;
 
-  std::optional<double> mfu;        // --mfu X, a fraction: use instead of predicting
+  std::optional<double> mfu;  // --mfu X, a fraction: use instead of predicting
   std::string mfu_convention = "6n";
-  std::optional<double> tokens;     // --tokens, of the whole run
+  std::optional<double> tokens;  // --tokens, of the whole run
 
   std::set<std::string> given;       // keys the user set
   std::vector<std::string> assumed;  // "key=value (why)" for the rest

@@ -90,19 +90,22 @@ struct Search {
 
 }  // namespace
 
-Result<LayoutChoice> choose_layout(const Model& model, const Stack& stack, const Cluster& cluster, const Recipe& recipe, bool recompute_given,
-                                   const SetBatch& set_batch) {
+Result<LayoutChoice> choose_layout(const Model& model, const Stack& stack, const Cluster& cluster, const Recipe& recipe,
+                                   bool recompute_given, const SetBatch& set_batch) {
   Search search{model, stack, cluster, set_batch, {}};
   std::vector<RecomputeKind> policies = {RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full};
-  if (recompute_given) policies = {recipe.recompute.kind};
-  else if (stack.recompute_default == "selective") policies = {RecomputeKind::selective, RecomputeKind::full};
+  if (recompute_given)
+    policies = {recipe.recompute.kind};
+  else if (stack.recompute_default == "selective")
+    policies = {RecomputeKind::selective, RecomputeKind::full};
   for (RecomputeKind policy : policies) {
     Recipe r = recipe;
     r.recompute.kind = policy;
     if (search.run(r)) return LayoutChoice{search.best->recipe, true};
   }
   if (!search.best) {
-    return Error{"--on", "no legal layout of " + std::to_string(cluster.gpus) + " GPUs for this model on stack " + stack.name,
+    return Error{"--on",
+                 "no legal layout of " + std::to_string(cluster.gpus) + " GPUs for this model on stack " + stack.name,
                  "another GPU count, or give --tp, --pp and --global-batch"};
   }
   return LayoutChoice{search.best->recipe, false};

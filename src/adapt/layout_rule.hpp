@@ -17,7 +17,7 @@ struct LayoutChoice {
 };
 // Sets the global batch that the recipe trains with at a data-parallel size.
 using SetBatch = std::function<void(Recipe&)>;
-Result<LayoutChoice> choose_layout(const Model& model, const Stack& stack, const Cluster& cluster, const Recipe& recipe, bool recompute_given,
-                                   const SetBatch& set_batch);
+Result<LayoutChoice> choose_layout(const Model& model, const Stack& stack, const Cluster& cluster, const Recipe& recipe,
+                                   bool recompute_given, const SetBatch& set_batch);
 
 }  // namespace preflop

@@ -24,7 +24,8 @@ void assume(Recipe& r, std::string line) { r.assumed.push_back(std::move(line));
 
 Result<Architecture> read_model(const Request& request, const Catalogues& catalogues) {
   if (request.config) return read_hf_config(request.config->text, request.config->where, request.assume);
-  if (!request.assume.empty()) return Error{"--assume", "it completes a config.json, not a model known by name", "give the path of a config.json"};
+  if (!request.assume.empty())
+    return Error{"--assume", "it completes a config.json, not a model known by name", "give the path of a config.json"};
   if (looks_like_shape(request.model)) return read_shape(request.model, "MODEL");
   return catalogues.models.find(request.model);
 }
@@ -39,7 +40,8 @@ bool any_given(const Request& request, std::initializer_list<std::string_view> k
   return std::any_of(keys.begin(), keys.end(), [&](std::string_view k) { return text_of(request, k) != nullptr; });
 }
 
-Result<const Stack*> pick_stack(const Request& request, const Catalogues& catalogues, const Cluster& cluster, Recipe& recipe) {
+Result<const Stack*> pick_stack(const Request& request, const Catalogues& catalogues, const Cluster& cluster,
+                                Recipe& recipe) {
   if (const std::string* text = text_of(request, "stack")) return catalogues.stacks.find(*text);
   const bool one_gpu = cluster.gpus == 1;
   const bool small = cluster.gpus <= 64 && !any_given(request, {"tp", "pp", "cp", "ep"});
@@ -62,7 +64,10 @@ Status read_sequence(const Request& request, const Architecture& model, Recipe& 
     recipe.seq = **seq;
     if (recipe.seq > kLargestSeq) return Error{"--seq", num(recipe.seq) + " tokens", "at most " + num(kLargestSeq)};
     if (model.positions == Positions::learned && recipe.seq > model.position_rows.get()) {
-      return Error{"--seq", num(recipe.seq) + " tokens, but the model has " + num(model.position_rows.get()) + " learned positions", "at most that"};
+      return Error{
+          "--seq",
+          num(recipe.seq) + " tokens, but the model has " + num(model.position_rows.get()) + " learned positions",
+          "at most that"};
     }
   } else {
     recipe.seq = longest > 0 ? std::min(longest, kDefaultSeq) : kDefaultSeq;
@@ -87,7 +92,9 @@ Result<SetBatch> batch_rule(const Request& request, const Recipe& recipe, bool& 
     if (batch->amount.get() == 0) return Error{"--global-batch", "an empty batch", "1 sequence or more"};
     if (!batch->in_tokens) return SetBatch([n = batch->amount.get()](Recipe& r) { r.global_batch = n; });
     if (batch->amount.get() % recipe.seq != 0 && batch->amount.get() < recipe.seq) {
-      return Error{"--global-batch", num(batch->amount.get()) + " tokens are less than one sequence of " + num(recipe.seq), "at least one sequence"};
+      return Error{"--global-batch",
+                   num(batch->amount.get()) + " tokens are less than one sequence of " + num(recipe.seq),
+                   "at least one sequence"};
     }
     tokens = batch->amount.get();
   }
@@ -101,16 +108,20 @@ Result<SetBatch> batch_rule(const Request& request, const Recipe& recipe, bool& 
 // Parallel sizes that were given, the others 1, dp filling the cluster.
 Status read_layout(const Request& request, const Cluster& cluster, const Stack& stack, Recipe& recipe) {
   Layout& l = recipe.layout;
-  const std::pair<const char*, std::int64_t*> sizes[] = {{"tp", &l.tp}, {"pp", &l.pp}, {"vpp", &l.vpp}, {"cp", &l.cp}, {"hsdp", &l.hsdp}};
+  const std::pair<const char*, std::int64_t*> sizes[] = {
+      {"tp", &l.tp}, {"pp", &l.pp}, {"vpp", &l.vpp}, {"cp", &l.cp}, {"hsdp", &l.hsdp}};
   for (const auto& [key, slot] : sizes) {
     const auto size = size_key(request, key);
     if (!size) return size.error();
-    if (*size) *slot = **size;
-    else if (*slot == 1 && std::string_view(key) != "vpp") assume(recipe, std::string(key) + "=1");
+    if (*size)
+      *slot = **size;
+    else if (*slot == 1 && std::string_view(key) != "vpp")
+      assume(recipe, std::string(key) + "=1");
   }
   l.zero = stack.zero_default;
   if (const std::string* text = text_of(request, "zero")) {
-    if (text->size() != 1 || (*text)[0] < '0' || (*text)[0] > '3') return Error{"--zero", text::quoted(*text) + " is no stage", "0, 1, 2 or 3"};
+    if (text->size() != 1 || (*text)[0] < '0' || (*text)[0] > '3')
+      return Error{"--zero", text::quoted(*text) + " is no stage", "0, 1, 2 or 3"};
     l.zero = (*text)[0] - '0';
   } else {
     assume(recipe, "zero=" + num(l.zero) + " (stack " + stack.name + ")");
@@ -118,18 +129,23 @@ Status read_layout(const Request& request, const Cluster& cluster, const Stack& 
   const std::int64_t model_parallel = l.tp * l.pp * l.cp;
   if (cluster.gpus % model_parallel != 0) {
     const std::int64_t below = cluster.gpus / model_parallel * model_parallel;
-    return Error{"--on", num(cluster.gpus) + " GPUs are not a multiple of tp " + num(l.tp) + " x pp " + num(l.pp) + " x cp " + num(l.cp) + " = " + num(model_parallel),
+    return Error{"--on",
+                 num(cluster.gpus) + " GPUs are not a multiple of tp " + num(l.tp) + " x pp " + num(l.pp) + " x cp " +
+                     num(l.cp) + " = " + num(model_parallel),
                  (below > 0 ? num(below) + " or " : "") + num(below + model_parallel) + " GPUs"};
   }
   l.dp = cluster.gpus / model_parallel;
   const auto dp = size_key(request, "dp");
   if (!dp) return dp.error();
   if (*dp && **dp != l.dp) {
-    return Error{"--dp", "tp " + num(l.tp) + " x pp " + num(l.pp) + " x cp " + num(l.cp) + " x dp " + num(**dp) + " is " + num(model_parallel * **dp) + " GPUs, the cluster has " + num(cluster.gpus),
+    return Error{"--dp",
+                 "tp " + num(l.tp) + " x pp " + num(l.pp) + " x cp " + num(l.cp) + " x dp " + num(**dp) + " is " +
+                     num(model_parallel * **dp) + " GPUs, the cluster has " + num(cluster.gpus),
                  "--dp " + num(l.dp)};
   }
   if (!*dp) assume(recipe, "dp=" + num(l.dp) + " (fills the cluster)");
-  if (l.hsdp > 0 && (l.dp * l.cp) % l.hsdp != 0) return Error{"--hsdp", num(l.hsdp) + " does not divide dp x cp = " + num(l.dp * l.cp), "a divisor"};
+  if (l.hsdp > 0 && (l.dp * l.cp) % l.hsdp != 0)
+    return Error{"--hsdp", num(l.hsdp) + " does not divide dp x cp = " + num(l.dp * l.cp), "a divisor"};
   return Nothing{};
 }
 
@@ -142,7 +158,8 @@ Status read_layout_rest(const Request& request, const Stack& stack, Recipe& reci
   auto split = list_key(request, "layers_per_stage");
   if (!split) return split.error();
   l.layers_per_stage = std::move(split).value();
-  if (!l.layers_per_stage.empty() && l.vpp > 1) return Error{"--layers-per-stage", "an explicit split with --vpp is not built yet", "one of the two"};
+  if (!l.layers_per_stage.empty() && l.vpp > 1)
+    return Error{"--layers-per-stage", "an explicit split with --vpp is not built yet", "one of the two"};
   if (const std::string* text = text_of(request, "schedule")) {
     l.schedule = *text;
   } else {
@@ -172,25 +189,30 @@ void choose_recompute(const Model& model, const Stack& stack, const Cluster& clu
 Status check_tokens(const Recipe& r) {
   const double step = static_cast<double>(r.global_batch) * static_cast<double>(r.seq);
   if (!r.tokens || *r.tokens >= step) return Nothing{};
-  return Error{"--tokens", text::grouped(static_cast<long long>(*r.tokens)) + " tokens are less than one step of " + text::grouped(static_cast<long long>(step)),
+  return Error{"--tokens",
+               text::grouped(static_cast<long long>(*r.tokens)) + " tokens are less than one step of " +
+                   text::grouped(static_cast<long long>(step)),
                "at least one step, or a smaller --global-batch"};
 }
 
-Status complete_layout(const Request& request, const Model& model, const Stack& stack, const Cluster& cluster, Recipe& recipe) {
+Status complete_layout(const Request& request, const Model& model, const Stack& stack, const Cluster& cluster,
+                       Recipe& recipe) {
   bool batch_given = false;
   const auto set_batch = batch_rule(request, recipe, batch_given);
   if (!set_batch) return set_batch.error();
   const auto recompute = recompute_key(request);
   if (!recompute) return recompute.error();
   if (*recompute) recipe.recompute = **recompute;
-  const bool choose = !any_given(request, {"tp", "pp", "cp", "ep", "zero", "dp", "vpp", "hsdp", "layers_per_stage", "sp", "schedule"});
+  const bool choose =
+      !any_given(request, {"tp", "pp", "cp", "ep", "zero", "dp", "vpp", "hsdp", "layers_per_stage", "sp", "schedule"});
   if (choose) {
     auto choice = choose_layout(model, stack, cluster, recipe, recompute->has_value(), *set_batch);
     if (!choice) return choice.error();
     recipe = std::move(choice->recipe);
     const Layout& l = recipe.layout;
     assume(recipe, "tp=" + num(l.tp) + " pp=" + num(l.pp) + " dp=" + num(l.dp) + " zero=" + num(l.zero) +
-                       (choice->fits ? " (the least tp within a node, then pp, then zero, that fits)" : " (nothing fits; this is short by least)"));
+                       (choice->fits ? " (the least tp within a node, then pp, then zero, that fits)"
+                                     : " (nothing fits; this is short by least)"));
   } else {
     if (Status s = read_layout(request, cluster, stack, recipe); !s) return s;
     if (Status s = read_layout_rest(request, stack, recipe); !s) return s;
@@ -198,7 +220,8 @@ Status complete_layout(const Request& request, const Model& model, const Stack& 
     if (!*recompute) choose_recompute(model, stack, cluster, recipe);
   }
   if (!*recompute) assume(recipe, std::string("recompute=") + recompute_name(recipe.recompute.kind));
-  if (!batch_given) assume(recipe, "global_batch=" + num(recipe.global_batch) + " (4 Mi tokens, to the nearest whole micro-batches)");
+  if (!batch_given)
+    assume(recipe, "global_batch=" + num(recipe.global_batch) + " (4 Mi tokens, to the nearest whole micro-batches)");
   return check_tokens(recipe);
 }
 
@@ -243,7 +266,8 @@ Result<Problem> pose(const Request& request, const Catalogues& catalogues) {
   if (Status s = read_sequence(request, out.architecture, recipe); !s) return s.error();
 
   out.model = std::make_unique<Model>(build_model(out.architecture));
-  if (!summarise(*out.model).params_total.valid()) return Error{"MODEL", "more than 2^53 parameters", "a smaller shape"};
+  if (!summarise(*out.model).params_total.valid())
+    return Error{"MODEL", "more than 2^53 parameters", "a smaller shape"};
   if (Status s = complete_layout(request, *out.model, *out.stack, out.cluster, recipe); !s) return s.error();
   auto analysed = analyse_recipe(*out.model, *out.stack, recipe);
   if (!analysed) return analysed.error();

@@ -20,7 +20,8 @@ void assume(Recipe& recipe, std::string_view key, std::string_view value, std::s
 }
 
 // A dtype key: the given one, else the default, which is noted.
-Status dtype_key(const Request& request, Recipe& recipe, std::string_view key, Dtype fallback, std::string_view why, Dtype& out) {
+Status dtype_key(const Request& request, Recipe& recipe, std::string_view key, Dtype fallback, std::string_view why,
+                 Dtype& out) {
   const std::string* text = text_of(request, key);
   if (text == nullptr) {
     out = fallback;
@@ -29,7 +30,8 @@ Status dtype_key(const Request& request, Recipe& recipe, std::string_view key, D
   }
   const std::optional<Dtype> dtype = dtype_of(*text);
   if (!dtype) return Error{flag_of(key), "no dtype " + text::quoted(*text), text::list(dtype_names())};
-  if (*dtype == Dtype::none && key != "master_dtype") return Error{flag_of(key), "none is for master weights only", "a storage type"};
+  if (*dtype == Dtype::none && key != "master_dtype")
+    return Error{flag_of(key), "none is for master weights only", "a storage type"};
   out = *dtype;
   return Nothing{};
 }
@@ -42,8 +44,10 @@ Status read_precision(const Request& request, Recipe& recipe) {
     return Nothing{};
   }
   static const std::vector<std::string> kBuilt = {"bf16", "fp16", "fp32"};
-  static const std::vector<std::string> kLater = {"fp8-tensorwise", "fp8-delayed", "fp8-rowwise", "fp8-blockwise", "mxfp8", "nvfp4"};
-  if (std::find(kLater.begin(), kLater.end(), *text) != kLater.end()) return Error{"--precision", *text + " is not built yet", text::list(kBuilt)};
+  static const std::vector<std::string> kLater = {"fp8-tensorwise", "fp8-delayed", "fp8-rowwise",
+                                                  "fp8-blockwise",  "mxfp8",       "nvfp4"};
+  if (std::find(kLater.begin(), kLater.end(), *text) != kLater.end())
+    return Error{"--precision", *text + " is not built yet", text::list(kBuilt)};
   if (std::find(kBuilt.begin(), kBuilt.end(), *text) == kBuilt.end()) {
     std::vector<std::string> all = kBuilt;
     all.insert(all.end(), kLater.begin(), kLater.end());
@@ -61,7 +65,10 @@ Status read_dtypes(const Request& request, const Stack& stack, Recipe& recipe) {
   const Dtype grad = full ? Dtype::fp32 : stack_follows ? compute : stack.grad_dtype;
   if (Status s = dtype_key(request, recipe, "weight_dtype", compute, why, recipe.weight_dtype); !s) return s;
   if (Status s = dtype_key(request, recipe, "grad_dtype", grad, why, recipe.grad_dtype); !s) return s;
-  if (Status s = dtype_key(request, recipe, "master_dtype", full ? Dtype::none : stack.master_dtype, why, recipe.master_dtype); !s) return s;
+  if (Status s =
+          dtype_key(request, recipe, "master_dtype", full ? Dtype::none : stack.master_dtype, why, recipe.master_dtype);
+      !s)
+    return s;
   return dtype_key(request, recipe, "moment_dtype", stack.moment_dtype, why, recipe.moment_dtype);
 }
 
@@ -123,7 +130,8 @@ Status check_keys(const Request& request) {
       for (const Key& k : table) known.emplace_back(k.name);
       return text::unknown_name("recipe", "key", key, known);
     }
-    if (*it->not_built != '\0') return Error{flag_of(key), std::string(it->not_built) + ": not built yet", "leave it out"};
+    if (*it->not_built != '\0')
+      return Error{flag_of(key), std::string(it->not_built) + ": not built yet", "leave it out"};
     if (value.empty()) return Error{flag_of(key), "an empty value", it->value};
   }
   return Nothing{};
@@ -135,7 +143,8 @@ Result<std::optional<std::int64_t>> size_key(const Request& request, std::string
   const auto count = parse_count(*text, flag_of(key));
   if (!count) return count.error();
   if (count->get() < 1 || count->get() > kLargestSize) {
-    return Error{flag_of(key), text::quoted(*text) + " is no size", "a whole number from 1 to " + text::grouped(kLargestSize)};
+    return Error{flag_of(key), text::quoted(*text) + " is no size",
+                 "a whole number from 1 to " + text::grouped(kLargestSize)};
   }
   return std::optional<std::int64_t>(count->get());
 }
@@ -156,7 +165,8 @@ Result<std::vector<std::int64_t>> list_key(const Request& request, std::string_v
     const std::size_t end = std::min(text->find(',', begin), text->size());
     const auto count = parse_count(std::string_view(*text).substr(begin, end - begin), flag_of(key));
     if (!count) return count.error();
-    if (count->get() < 1 || count->get() > kLargestSize) return Error{flag_of(key), "a stage without layers", "counts of 1 or more, with commas"};
+    if (count->get() < 1 || count->get() > kLargestSize)
+      return Error{flag_of(key), "a stage without layers", "counts of 1 or more, with commas"};
     out.push_back(count->get());
     begin = end + 1;
   }
@@ -168,9 +178,12 @@ Result<std::optional<Recompute>> recompute_key(const Request& request) {
   if (text == nullptr) return std::optional<Recompute>();
   Recompute out;
   if (*text == "none") return std::optional<Recompute>(out);
-  if (*text == "selective") out.kind = RecomputeKind::selective;
-  else if (*text == "full") out.kind = RecomputeKind::full;
-  else if (text->starts_with("full:")) return Error{"--recompute", "full:N is not built yet", "none, selective, full or modules of the stack"};
+  if (*text == "selective")
+    out.kind = RecomputeKind::selective;
+  else if (*text == "full")
+    out.kind = RecomputeKind::full;
+  else if (text->starts_with("full:"))
+    return Error{"--recompute", "full:N is not built yet", "none, selective, full or modules of the stack"};
   else {
     out.kind = RecomputeKind::modules;
     for (std::size_t begin = 0; begin <= text->size();) {
@@ -187,7 +200,8 @@ Status read_numerics(const Request& request, const Stack& stack, Recipe& recipe)
   if (Status s = read_dtypes(request, stack, recipe); !s) return s;
   if (Status s = read_kernels(request, stack, recipe); !s) return s;
   if (const std::string* text = text_of(request, "optimizer")) {
-    if (*text != "adamw" && *text != "adam") return Error{"--optimizer", text::quoted(*text) + " is not built yet", "adamw"};
+    if (*text != "adamw" && *text != "adam")
+      return Error{"--optimizer", text::quoted(*text) + " is not built yet", "adamw"};
     recipe.optimizer = "adamw";
   } else {
     assume(recipe, "optimizer", "adamw", "");

@@ -23,7 +23,8 @@ Result<std::string> scalar(const std::string& key, const nlohmann::json& value) 
 Result<Request> request_from_json(std::string_view text) {
   auto json = read_json(text, "request");
   if (!json) return json.error();
-  if (!json->is_object()) return Error{"request", "not a JSON object", "{\"model\": \"llama3-70b\", \"on\": \"64xh100-sxm\"}"};
+  if (!json->is_object())
+    return Error{"request", "not a JSON object", "{\"model\": \"llama3-70b\", \"on\": \"64xh100-sxm\"}"};
   Request out;
   for (const auto& [key, value] : json->items()) {
     if (key == "config" && value.is_object()) {
@@ -40,9 +41,12 @@ Result<Request> request_from_json(std::string_view text) {
     }
     auto s = scalar(key, value);
     if (!s) return s.error();
-    if (key == "model") out.model = std::move(s).value();
-    else if (key == "on") out.on = std::move(s).value();
-    else out.keys[key] = std::move(s).value();
+    if (key == "model")
+      out.model = std::move(s).value();
+    else if (key == "on")
+      out.on = std::move(s).value();
+    else
+      out.keys[key] = std::move(s).value();
   }
   if (out.model.empty() && !out.config) return Error{"request", "no model", "\"model\": NAME or \"config\": {...}"};
   return out;

@@ -24,19 +24,19 @@ struct ConfigText {
 };
 
 struct Request {
-  std::string model;                 // id, alias or shape string; empty when `config` is set
-  std::optional<ConfigText> config;  // the text of a config.json
-  std::string on;                    // the grammar of --on
-  std::optional<ConfigText> cluster; // the text of a cluster TOML, instead of `on`
+  std::string model;                                     // id, alias or shape string; empty when `config` is set
+  std::optional<ConfigText> config;                      // the text of a config.json
+  std::string on;                                        // the grammar of --on
+  std::optional<ConfigText> cluster;                     // the text of a cluster TOML, instead of `on`
   std::map<std::string, std::string, std::less<>> keys;  // recipe keys -> text
-  Assume assume;                     // --assume key=value for the config
+  Assume assume;                                         // --assume key=value for the config
 };
 
 // A recipe key: its name, the grammar of its value, one line of help. In the order of --help.
 struct Key {
-  const char* name;     // "micro_batch"; the flag is --micro-batch
-  const char* value;    // "N", "NAME", "X%"; empty: a switch, "true" or "false"
-  const char* group;    // "batch", "parallel", "numerics", "memory", "run", "stack"
+  const char* name;   // "micro_batch"; the flag is --micro-batch
+  const char* value;  // "N", "NAME", "X%"; empty: a switch, "true" or "false"
+  const char* group;  // "batch", "parallel", "numerics", "memory", "run", "stack"
   const char* help;
   const char* not_built;  // a reason when the key is known but not built yet, else empty
 };
@@ -60,7 +60,7 @@ struct Problem {
   std::unique_ptr<Model> model;  // stable address: `analysed` points at it
   const Stack* stack = nullptr;  // of the catalogues, which must outlive the problem
   Cluster cluster;
-  Analysed analysed;             // holds the recipe
+  Analysed analysed;  // holds the recipe
 };
 Result<Problem> pose(const Request& request, const Catalogues& catalogues);
 

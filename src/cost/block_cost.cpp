@@ -1,5 +1,7 @@
 #include "src/cost/block_cost.hpp"
 
+#include <algorithm>
+
 #include "src/cost/link.hpp"
 #include "src/cost/saved.hpp"
 #include "src/cost/walk.hpp"
@@ -25,7 +27,7 @@ void collect_weights(BlockCost& out, const Block& block, const Mesh& mesh) {
     for (const Weight& w : op.weights) {
       const Volume v = volume(w.axes, out.extents, mesh);
       out.legal = out.legal && v.elements.valid();
-      out.weights.push_back({op.tag, w.role, w.axes, v, w.owned, !cut_by_tp(w.axes, out.extents, mesh), op.merge});
+      out.weights.push_back({op.tag, w.role, w.axes, v, w.owned, op.merge});
     }
   }
 }
@@ -40,10 +42,10 @@ BlockCost analyse(const Block& block, const Setting& setting) {
   out.extents[Axis::key_seq] = setting.seq;
   out.window = block.window;
   if (block.extents[Axis::vocab].get() > 0) {
-    const Count multiple = static_cast<std::int64_t>(setting.stack->vocab_multiple.value);
-    if (multiple.get() > 1) out.extents[Axis::vocab] = round_up(block.extents[Axis::vocab], multiple * Count(setting.mesh.tp));
+    const Count multiple = std::max<std::int64_t>(1, static_cast<std::int64_t>(setting.stack->vocab_multiple.value));
+    out.extents[Axis::vocab] = round_up(block.extents[Axis::vocab], multiple * Count(setting.mesh.tp));
   }
-  const Link l = link(block, out.extents, setting.mesh);
+  const Link l = link(block, setting.mesh);
   collect_weights(out, block, setting.mesh);
   SavedSet saved = saved_set(block, l, out.extents, setting);
   for (const SavedItem& item : saved.kept) out.legal = out.legal && item.volume.elements.valid();

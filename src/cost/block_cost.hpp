@@ -31,7 +31,6 @@ struct WeightItem {
   Axes axes;
   Volume volume;  // on this GPU
   bool owned;
-  bool replicated;  // not cut by tp
   int merge;
 };
 
@@ -73,6 +72,7 @@ struct CollectiveItem {
   Volume volume;  // of the full (gathered) tensor
   double width;
   bool backward;
+  bool replayed;  // repeated by recomputation
   double bytes() const { return volume.elements.real() * width; }
 };
 
@@ -80,13 +80,13 @@ struct CollectiveItem {
 struct WorkItem {
   Kind kind;
   Tag tag;
-  Volume volume;           // all axes met: forward FLOPs = 2 x volume (with keys at `visible`)
-  bool attention = false;  // FLOPs scale with the visible context
-  double per_key = 0;      // attention: forward FLOPs per visible key
+  Volume volume;             // all axes met: forward FLOPs = 2 x volume (with keys at `visible`)
+  bool attention = false;    // FLOPs scale with the visible context
+  double per_key = 0;        // attention: forward FLOPs per visible key
   double forward_flops = 0;  // of weight products
   int backward_passes = 0;   // gradients computed: inputs with gradient + trained weights
   double forward_bytes = 0, backward_bytes = 0;
-  bool replayed = false;     // inside a recomputed segment
+  bool replayed = false;  // inside a recomputed segment
   bool logits = false;
 };
 

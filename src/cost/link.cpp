@@ -9,10 +9,10 @@ namespace {
 std::size_t at(TensorId id) { return static_cast<std::size_t>(id); }
 
 // Is the result of this op a partial sum over tp, given which inputs are?
-bool is_partial(const Block& block, const Op& op, const Link& l, const Extents& extents, const Mesh& mesh) {
+bool is_partial(const Block& block, const Op& op, const Link& l, const Mesh& mesh) {
   if (mesh.tp == 1) return false;
-  if (op.kind == Kind::product) return cut_by_tp(contracted(block, op), extents, mesh);
-  if (op.kind == Kind::lookup) return cut_by_tp(op.weights[0].axes, extents, mesh);
+  if (op.kind == Kind::product) return cut_by_tp(contracted(block, op), mesh);
+  if (op.kind == Kind::lookup) return cut_by_tp(op.weights[0].axes, mesh);
   if (op.kind == Kind::add) {
     return std::all_of(op.in.begin(), op.in.end(), [&](const Operand& in) { return l.partial[at(in.tensor)]; });
   }
@@ -32,12 +32,12 @@ Axes contracted(const Block& block, const Op& op) {
   return out;
 }
 
-bool gathers_input(const Block& block, const Op& op, const Extents& extents, const Mesh& mesh) {
+bool gathers_input(const Block& block, const Op& op, const Mesh& mesh) {
   if (op.kind != Kind::product) return false;
-  return cut_by_sp(op.in[0].axes, extents, mesh) && !cut_by_sp(result_axes(block, op), extents, mesh);
+  return cut_by_sp(op.in[0].axes, mesh) && !cut_by_sp(result_axes(block, op), mesh);
 }
 
-Link link(const Block& block, const Extents& extents, const Mesh& mesh) {
+Link link(const Block& block, const Mesh& mesh) {
   Link l;
   const std::size_t n = block.tensors.size();
   l.producer.assign(n, -1);
@@ -55,15 +55,16 @@ Link link(const Block& block, const Extents& extents, const Mesh& mesh) {
       needs = needs || l.gradient[at(in.tensor)];
     }
     l.gradient[at(op.out)] = needs;
-    l.partial[at(op.out)] = is_partial(block, op, l, extents, mesh);
+    l.partial[at(op.out)] = is_partial(block, op, l, mesh);
   }
   // A partial sum stays one through additions of partial sums; any other reader reduces it first.
   for (std::size_t t = 0; t < n; ++t) {
     if (!l.partial[t]) continue;
-    const bool only_partial_adds = !l.readers[t].empty() && std::all_of(l.readers[t].begin(), l.readers[t].end(), [&](int r) {
-      const Op& op = block.ops[static_cast<std::size_t>(r)];
-      return op.kind == Kind::add && l.partial[at(op.out)];
-    });
+    const bool only_partial_adds =
+        !l.readers[t].empty() && std::all_of(l.readers[t].begin(), l.readers[t].end(), [&](int r) {
+          const Op& op = block.ops[static_cast<std::size_t>(r)];
+          return op.kind == Kind::add && l.partial[at(op.out)];
+        });
     l.reduced[t] = !only_partial_adds;
   }
   return l;

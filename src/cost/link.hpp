@@ -17,12 +17,12 @@ struct Link {
   std::vector<bool> reduced;              // per tensor: partial, and reduced before its first reader
 };
 
-Link link(const Block& block, const Extents& extents, const Mesh& mesh);
+Link link(const Block& block, const Mesh& mesh);
 
 // Axes summed over by a product: in the input and the weight, not in the result.
 Axes contracted(const Block& block, const Op& op);
 // Does a product with this input all-gather it first (sequence parallel input, column-parallel weight)?
-bool gathers_input(const Block& block, const Op& op, const Extents& extents, const Mesh& mesh);
+bool gathers_input(const Block& block, const Op& op, const Mesh& mesh);
 const Axes& result_axes(const Block& block, const Op& op);
 
 }  // namespace preflop

@@ -24,16 +24,17 @@ struct Mesh {
 // cut by at most their own extent: beyond it they are replicated.
 std::int64_t divisor(Axis axis, const Axes& of, const Extents& extents, const Mesh& mesh);
 
-// Is any axis of these cut by tp (other than s by sequence parallelism)?
-bool cut_by_tp(const Axes& axes, const Extents& extents, const Mesh& mesh);
+// Is any axis of these dealt out by tp (other than s by sequence parallelism)? kv heads are, even where
+// each rank ends up with a copy of the only one: its rows are those of the whole sequence.
+bool cut_by_tp(const Axes& axes, const Mesh& mesh);
 // Is s cut by tp here?
-bool cut_by_sp(const Axes& axes, const Extents& extents, const Mesh& mesh);
+bool cut_by_sp(const Axes& axes, const Mesh& mesh);
 
 // The local size of an operand, with the factors it was made of: explanations read these.
 struct Volume {
   struct Factor {
     Axis axis = Axis::batch;
-    Count extent;             // global
+    Count extent;  // global
     std::int64_t divisor = 1;
   };
   Count elements = 1;  // on one GPU; invalid when an axis does not divide

@@ -21,8 +21,11 @@ class Collector {
     seen_[static_cast<std::size_t>(store)] = true;
     for (const Tensor& t : block_.tensors) {
       if (t.store != store) continue;
-      push(saver, {op.tag, what, volume(t.axes, extents_, setting_.mesh), element_width(t.element, setting_), store,
-                   op.kind == Kind::loss, source});
+      // Token ids come whole to every rank of tp.
+      const bool ids = t.element == Element::ids;
+      push(saver, {op.tag, what,
+                   ids ? gathered_volume(t.axes, extents_, setting_.mesh) : volume(t.axes, extents_, setting_.mesh),
+                   element_width(t.element, setting_), store, op.kind == Kind::loss, source});
     }
   }
   void copy(int saver, const Op& op, Save::What what, const Axes& axes, double width, std::string_view source) {
@@ -48,11 +51,15 @@ class Collector {
 // tensors or a multiplication for the other operand's.
 bool input_needed(const Op& op, std::size_t i, const Link& link) {
   switch (op.kind) {
-    case Kind::product: return op.weights[0].trains;
+    case Kind::product:
+      return op.weights[0].trains;
     case Kind::product2:
-    case Kind::multiply: return link.gradient[at(op.in[1 - i].tensor)];
-    case Kind::lookup: return op.weights[0].trains;
-    default: return link.gradient[at(op.in[i].tensor)];
+    case Kind::multiply:
+      return link.gradient[at(op.in[1 - i].tensor)];
+    case Kind::lookup:
+      return op.weights[0].trains;
+    default:
+      return link.gradient[at(op.in[i].tensor)];
   }
 }
 
@@ -70,12 +77,16 @@ void save_op(Collector& out, int index, const Op& op, const Block& block, const 
           if (input_needed(op, i, link)) out.store(index, op, rule.what, op.in[i].tensor, rule.source);
         }
         break;
-      case Save::What::out: out.store(index, op, rule.what, op.out, rule.source); break;
+      case Save::What::out:
+        out.store(index, op, rule.what, op.out, rule.source);
+        break;
       case Save::What::element:
-        out.copy(index, op, rule.what, op.kind == Kind::loss ? op.in[0].axes : result_axes(block, op), rule.width, rule.source);
+        out.copy(index, op, rule.what, op.kind == Kind::loss ? op.in[0].axes : result_axes(block, op), rule.width,
+                 rule.source);
         break;
       case Save::What::row:
-        out.copy(index, op, rule.what, result_axes(block, op).without(op.reduced), rule.width * op.statistics, rule.source);
+        out.copy(index, op, rule.what, result_axes(block, op).without(op.reduced), rule.width * op.statistics,
+                 rule.source);
         break;
     }
   }
@@ -85,7 +96,8 @@ void save_op(Collector& out, int index, const Op& op, const Block& block, const 
 
 bool in_segment(const Op& op, const Segment* segment) {
   if (segment == nullptr) return false;
-  return std::any_of(segment->tags.begin(), segment->tags.end(), [&](const std::string& p) { return matches(op.tag, p); });
+  return std::any_of(segment->tags.begin(), segment->tags.end(),
+                     [&](const std::string& p) { return matches(op.tag, p); });
 }
 
 double element_width(Element element, const Setting& setting) {
@@ -104,7 +116,8 @@ SavedSet saved_set(const Block& block, const Link& link, const Extents& extents,
       // The segment keeps what enters it, to replay its forward pass.
       for (const Operand& in : op.in) {
         const int made_by = link.producer[at(in.tensor)];
-        const bool from_outside = made_by < 0 || !in_segment(block.ops[static_cast<std::size_t>(made_by)], setting.segment);
+        const bool from_outside =
+            made_by < 0 || !in_segment(block.ops[static_cast<std::size_t>(made_by)], setting.segment);
         if (from_outside) kept.store(index, op, Save::What::in, in.tensor, setting.segment->source);
       }
     }

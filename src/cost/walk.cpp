@@ -19,7 +19,8 @@ class Walker {
   Walk run() {
     // The loss starts the walk of a head; every other block receives the gradient of its output.
     if (block_.ops.back().kind != Kind::loss) {
-      gradient_of_[at(block_.output)] = allocate(block_.ops.back().tag, "gradient", block_.tensors[at(block_.output)].axes);
+      gradient_of_[at(block_.output)] =
+          allocate(block_.ops.back().tag, "gradient", block_.tensors[at(block_.output)].axes);
     }
     for (std::size_t i = block_.ops.size(); i-- > 0;) step(static_cast<int>(i));
     return std::move(best_);
@@ -81,19 +82,22 @@ class Walker {
     const Axes& in = op.in[0].axes;
     const Axes& out = result_axes(block_, op);
     // A row-parallel result was reduce-scattered: its gradient is gathered first.
-    if (link_.partial[at(op.out)] && cut_by_sp(out, extents_, setting_.mesh)) {
+    if (link_.partial[at(op.out)] && cut_by_sp(out, setting_.mesh)) {
       temporaries_.push_back(allocate_gathered(op.tag, "gathered output gradient", out));
     }
-    const bool gathers = gathers_input(block_, op, extents_, setting_.mesh);
-    const bool kept = op.tag == Tag::head_out && setting_.stack->gathered_input_kept.value > 0;  // a process-wide buffer
-    if (gathers && op.weights[0].trains && !kept) temporaries_.push_back(allocate_gathered(op.tag, "gathered input", in));
+    const bool gathers = gathers_input(block_, op, setting_.mesh);
+    const bool kept =
+        op.tag == Tag::head_out && setting_.stack->gathered_input_kept.value > 0;  // a process-wide buffer
+    if (gathers && op.weights[0].trains && !kept)
+      temporaries_.push_back(allocate_gathered(op.tag, "gathered input", in));
     if (link_.gradient[at(op.in[0].tensor)]) {
       if (gathers) temporaries_.push_back(allocate_gathered(op.tag, "input gradient before the reduce-scatter", in));
       contribute(op.in[0].tensor, allocate(op.tag, "input gradient", in));
     }
     const double head = setting_.stack->head_wgrad_width.value;
     if (op.tag == Tag::head_out && head > 0 && op.weights[0].trains) {
-      temporaries_.push_back(add({op.tag, "weight gradient", volume(op.weights[0].axes, extents_, setting_.mesh), head}));
+      temporaries_.push_back(
+          add({op.tag, "weight gradient", volume(op.weights[0].axes, extents_, setting_.mesh), head}));
     }
   }
 
@@ -192,7 +196,8 @@ class Walker {
 
 }  // namespace
 
-Walk walk_backward(const Block& block, const Link& link, const SavedSet& saved, const Extents& extents, const Setting& setting) {
+Walk walk_backward(const Block& block, const Link& link, const SavedSet& saved, const Extents& extents,
+                   const Setting& setting) {
   if (block.ops.empty()) return {};
   return Walker(block, link, saved, extents, setting).run();
 }

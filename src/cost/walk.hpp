@@ -9,6 +9,7 @@
 
 namespace preflop {
 
-Walk walk_backward(const Block& block, const Link& link, const SavedSet& saved, const Extents& extents, const Setting& setting);
+Walk walk_backward(const Block& block, const Link& link, const SavedSet& saved, const Extents& extents,
+                   const Setting& setting);
 
 }  // namespace preflop

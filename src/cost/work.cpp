@@ -26,7 +26,8 @@ Axes product_axes(const Block& block, const Op& op) {
 }
 
 // Forward FLOPs per visible key and the number of backward products of a two-tensor product.
-void add_product2(WorkItem& item, const Block& block, const Op& op, const Link& link, const Extents& extents, const Mesh& mesh) {
+void add_product2(WorkItem& item, const Block& block, const Op& op, const Link& link, const Extents& extents,
+                  const Mesh& mesh) {
   const Axes met = op.in[0].axes.with(op.in[1].axes).with(result_axes(block, op));
   item.volume = volume(met.without("u"), extents, mesh);
   item.attention = true;
@@ -37,13 +38,15 @@ void add_product2(WorkItem& item, const Block& block, const Op& op, const Link& 
   }
 }
 
-void add_product(WorkItem& item, const Block& block, const Op& op, const Link& link, const Extents& extents, const Mesh& mesh) {
+void add_product(WorkItem& item, const Block& block, const Op& op, const Link& link, const Extents& extents,
+                 const Mesh& mesh) {
   item.volume = volume(product_axes(block, op), extents, mesh);
   item.forward_flops = kMultiplyAdd * item.volume.elements.real();
   item.backward_passes = (link.gradient[at(op.in[0].tensor)] ? 1 : 0) + (op.weights[0].trains ? 1 : 0);
 }
 
-void add_bytes(WorkItem& item, const Block& block, const Op& op, const Link& link, const Extents& extents, const Setting& setting) {
+void add_bytes(WorkItem& item, const Block& block, const Op& op, const Link& link, const Extents& extents,
+               const Setting& setting) {
   double in = 0;
   double in_gradients = 0;
   for (const Operand& operand : op.in) {
@@ -54,7 +57,8 @@ void add_bytes(WorkItem& item, const Block& block, const Op& op, const Link& lin
   const double out = op.kind == Kind::loss ? 0 : bytes_of(block, op.out, extents, setting);
   double weights = 0;
   for (const Weight& w : op.weights) {
-    if (w.role == Role::matrix) weights += volume(w.axes, extents, setting.mesh).elements.real() * setting.activation_width;
+    if (w.role == Role::matrix)
+      weights += volume(w.axes, extents, setting.mesh).elements.real() * setting.activation_width;
   }
   item.forward_bytes = in + out + weights;
   // Backward reads the result's gradient and what was kept as input, writes the inputs' gradients; a
@@ -88,14 +92,16 @@ namespace {
 
 class Collectives {
  public:
-  Collectives(BlockCost& out, const Block& block, const Setting& setting) : out_(out), block_(block), setting_(setting) {}
+  Collectives(BlockCost& out, const Block& block, const Setting& setting)
+      : out_(out), block_(block), setting_(setting) {}
 
   void add(CollectiveKind kind, const Op& op, const Axes& axes, bool backward) {
-    out_.collectives.push_back({kind, op.tag, gathered_volume(axes, out_.extents, setting_.mesh), setting_.activation_width, backward});
+    out_.collectives.push_back({kind, op.tag, gathered_volume(axes, out_.extents, setting_.mesh),
+                                setting_.activation_width, backward, !backward && in_segment(op, setting_.segment)});
   }
   // A partial sum over tp becomes whole: scattered along the sequence under sp, everywhere otherwise.
   void reduce(const Op& op, const Axes& axes) {
-    if (cut_by_sp(axes, out_.extents, setting_.mesh)) {
+    if (cut_by_sp(axes, setting_.mesh)) {
       add(CollectiveKind::reduce_scatter, op, axes, false);
       add(CollectiveKind::all_gather, op, axes, true);
     } else {
@@ -110,8 +116,8 @@ class Collectives {
 };
 
 // A column-parallel product: reads a tensor that tp does not cut, makes one that it does.
-bool column_parallel(const Block& block, const Op& op, const Extents& extents, const Mesh& mesh) {
-  return op.kind == Kind::product && !cut_by_tp(op.in[0].axes, extents, mesh) && cut_by_tp(result_axes(block, op), extents, mesh);
+bool column_parallel(const Block& block, const Op& op, const Mesh& mesh) {
+  return op.kind == Kind::product && !cut_by_tp(op.in[0].axes, mesh) && cut_by_tp(result_axes(block, op), mesh);
 }
 
 }  // namespace
@@ -121,9 +127,9 @@ void collect_collectives(BlockCost& out, const Block& block, const Link& link, c
   Collectives c(out, block, setting);
   std::set<TensorId> gathered;  // once per input, however many products read it
   for (const Op& op : block.ops) {
-    if (column_parallel(block, op, out.extents, setting.mesh) && gathered.insert(op.in[0].tensor).second) {
+    if (column_parallel(block, op, setting.mesh) && gathered.insert(op.in[0].tensor).second) {
       const Axes& in = op.in[0].axes;
-      if (gathers_input(block, op, out.extents, setting.mesh)) {
+      if (gathers_input(block, op, setting.mesh)) {
         c.add(CollectiveKind::all_gather, op, in, false);
         if (op.weights[0].trains) c.add(CollectiveKind::all_gather, op, in, true);  // never saved: gathered again
         if (link.gradient[at(op.in[0].tensor)]) c.add(CollectiveKind::reduce_scatter, op, in, true);

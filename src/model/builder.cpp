@@ -6,8 +6,8 @@
 namespace preflop {
 
 const char* name(Kind kind) {
-  static constexpr const char* kNames[kKinds] = {"product", "product2", "norm",  "activation", "multiply",
-                                                 "softmax", "dropout",  "add",   "rope",       "copy",
+  static constexpr const char* kNames[kKinds] = {"product", "product2",  "norm", "activation", "multiply",
+                                                 "softmax", "dropout",   "add",  "rope",       "copy",
                                                  "lookup",  "attention", "loss"};
   return kNames[static_cast<int>(kind)];
 }

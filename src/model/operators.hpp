@@ -26,12 +26,12 @@ enum class Kind : std::uint8_t {
   multiply,
   softmax,
   dropout,
-  add,         // transparent to gradients and to partial sums
+  add,  // transparent to gradients and to partial sums
   rope,
   copy,
-  lookup,      // a table indexed by ids
-  attention,   // fused core; `inner` keeps its parts for FLOPs
-  loss         // cross-entropy over the vocabulary
+  lookup,     // a table indexed by ids
+  attention,  // fused core; `inner` keeps its parts for FLOPs
+  loss        // cross-entropy over the vocabulary
 };
 inline constexpr int kKinds = 13;
 const char* name(Kind kind);
@@ -55,7 +55,7 @@ enum class Role : std::uint8_t { matrix, bias, norm, table };
 struct Weight {
   Axes axes;
   Role role = Role::matrix;
-  bool owned = true;   // false: tied, its parameters are counted elsewhere
+  bool owned = true;  // false: tied, its parameters are counted elsewhere
   bool trains = true;
 };
 
@@ -70,19 +70,19 @@ struct Op {
   std::vector<Operand> in;
   TensorId out = 0;
   std::vector<Weight> weights;
-  Axes reduced;          // result axes over which the row statistics are reduced
-  int statistics = 1;    // fp32 numbers per row: RMSNorm 1, LayerNorm 2, attention 1 (log-sum-exp)
-  int merge = -1;        // products with one merge id are one GEMM
+  Axes reduced;        // result axes over which the row statistics are reduced
+  int statistics = 1;  // fp32 numbers per row: RMSNorm 1, LayerNorm 2, attention 1 (log-sum-exp)
+  int merge = -1;      // products with one merge id are one GEMM
   std::vector<Op> inner;
 };
 
 struct Block {
   std::string name;
-  Extents extents;            // of everything but b, s, u
-  Count window;               // sliding window in tokens; 0 = full causal
+  Extents extents;  // of everything but b, s, u
+  Count window;     // sliding window in tokens; 0 = full causal
   std::vector<Tensor> tensors;
   std::vector<Op> ops;
-  TensorId input = 0;         // read from the previous block (or the ids)
+  TensorId input = 0;  // read from the previous block (or the ids)
   TensorId output = 0;
   StoreId stores = 0;
 };

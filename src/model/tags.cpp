@@ -4,13 +4,12 @@ namespace preflop {
 
 namespace {
 constexpr std::string_view kNames[kTags] = {
-    "embed.tokens", "embed.positions", "embed.add", "embed.norm", "embed.dropout",
-    "attn.norm", "attn.q", "attn.k", "attn.v", "attn.q_norm", "attn.k_norm", "attn.q_rope", "attn.k_rope",
-    "core.copy", "core.qk", "core.softmax", "core.dropout", "core.pv", "core.attention",
-    "attn.out", "attn.post_norm", "attn.dropout", "attn.add",
-    "mlp.norm", "mlp.gate", "mlp.up", "mlp.act", "mlp.mul", "mlp.down", "mlp.post_norm", "mlp.dropout", "mlp.add",
-    "block.add",
-    "head.norm", "head.out", "head.loss"};
+    "embed.tokens",   "embed.positions", "embed.add",      "embed.norm",   "embed.dropout", "attn.norm",
+    "attn.q",         "attn.k",          "attn.v",         "attn.q_norm",  "attn.k_norm",   "attn.q_rope",
+    "attn.k_rope",    "core.copy",       "core.qk",        "core.softmax", "core.dropout",  "core.pv",
+    "core.attention", "attn.out",        "attn.post_norm", "attn.dropout", "attn.add",      "mlp.norm",
+    "mlp.gate",       "mlp.up",          "mlp.act",        "mlp.mul",      "mlp.down",      "mlp.post_norm",
+    "mlp.dropout",    "mlp.add",         "block.add",      "head.norm",    "head.out",      "head.loss"};
 }  // namespace
 
 std::string_view name(Tag tag) { return kNames[static_cast<int>(tag)]; }
@@ -27,7 +26,9 @@ std::optional<Tag> tag_of(std::string_view text) {
   return std::nullopt;
 }
 
-bool matches(Tag tag, std::string_view pattern) { return pattern == "*" || pattern == name(tag) || pattern == group(tag); }
+bool matches(Tag tag, std::string_view pattern) {
+  return pattern == "*" || pattern == name(tag) || pattern == group(tag);
+}
 
 bool known_pattern(std::string_view pattern) {
   for (int i = 0; i < kTags; ++i) {

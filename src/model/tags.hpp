@@ -10,20 +10,49 @@
 namespace preflop {
 
 enum class Tag : std::uint8_t {
-  embed_tokens, embed_positions, embed_add, embed_norm, embed_dropout,
-  attn_norm, attn_q, attn_k, attn_v, attn_q_norm, attn_k_norm, attn_q_rope, attn_k_rope,
-  core_copy, core_qk, core_softmax, core_dropout, core_pv, core_attention,
-  attn_out, attn_post_norm, attn_dropout, attn_add,
-  mlp_norm, mlp_gate, mlp_up, mlp_act, mlp_mul, mlp_down, mlp_post_norm, mlp_dropout, mlp_add,
+  embed_tokens,
+  embed_positions,
+  embed_add,
+  embed_norm,
+  embed_dropout,
+  attn_norm,
+  attn_q,
+  attn_k,
+  attn_v,
+  attn_q_norm,
+  attn_k_norm,
+  attn_q_rope,
+  attn_k_rope,
+  core_copy,
+  core_qk,
+  core_softmax,
+  core_dropout,
+  core_pv,
+  core_attention,
+  attn_out,
+  attn_post_norm,
+  attn_dropout,
+  attn_add,
+  mlp_norm,
+  mlp_gate,
+  mlp_up,
+  mlp_act,
+  mlp_mul,
+  mlp_down,
+  mlp_post_norm,
+  mlp_dropout,
+  mlp_add,
   block_add,
-  head_norm, head_out, head_loss
+  head_norm,
+  head_out,
+  head_loss
 };
 inline constexpr int kTags = 36;
 
-std::string_view name(Tag tag);                          // "attn.q"
-std::string_view group(Tag tag);                         // "attn"
-std::optional<Tag> tag_of(std::string_view name);        // "attn.q" -> Tag
-bool matches(Tag tag, std::string_view name_or_group);   // "attn.q", "attn" or "*"
-bool known_pattern(std::string_view name_or_group);      // does any tag match it?
+std::string_view name(Tag tag);                         // "attn.q"
+std::string_view group(Tag tag);                        // "attn"
+std::optional<Tag> tag_of(std::string_view name);       // "attn.q" -> Tag
+bool matches(Tag tag, std::string_view name_or_group);  // "attn.q", "attn" or "*"
+bool known_pattern(std::string_view name_or_group);     // does any tag match it?
 
 }  // namespace preflop

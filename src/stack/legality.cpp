@@ -33,7 +33,8 @@ Status check_tp(const Model& model, std::int64_t tp) {
     if (heads > 0) {
       if (Status s = divides("--tp", tp, heads, "query heads"); !s) return s;
       if (kv % tp != 0 && tp % kv != 0) {
-        return Error{"--tp", n(tp) + " neither divides the " + n(kv) + " kv heads nor is a multiple of them", "a divisor or a multiple of " + n(kv)};
+        return Error{"--tp", n(tp) + " neither divides the " + n(kv) + " kv heads nor is a multiple of them",
+                     "a divisor or a multiple of " + n(kv)};
       }
     }
     if (ffn > 0) {
@@ -48,14 +49,20 @@ Status check_sequence(const Recipe& r) {
   // Causal context parallelism gives every rank two chunks, one from each end.
   const std::int64_t cut = (l.cp > 1 ? 2 * l.cp : 1) * (l.sp ? l.tp : 1);
   if (r.seq % cut == 0) return Nothing{};
-  return Error{"--seq", n(r.seq) + " tokens are not a multiple of " + n(cut) + (l.cp > 1 ? " (2 x cp" : " (") + (l.cp > 1 && l.sp ? " x tp)" : l.sp ? "tp, sequence parallelism)" : ")"),
+  return Error{"--seq",
+               n(r.seq) + " tokens are not a multiple of " + n(cut) + (l.cp > 1 ? " (2 x cp" : " (") +
+                   (l.cp > 1 && l.sp ? " x tp)"
+                    : l.sp           ? "tp, sequence parallelism)"
+                                     : ")"),
                "a multiple of " + n(cut)};
 }
 
 Status check_batch(const Recipe& r) {
   const std::int64_t per_step = r.micro_batch * r.layout.dp;
   if (r.global_batch % per_step == 0) return Nothing{};
-  return Error{"--global-batch", n(r.global_batch) + " sequences are not a multiple of micro-batch " + n(r.micro_batch) + " x dp " + n(r.layout.dp),
+  return Error{"--global-batch",
+               n(r.global_batch) + " sequences are not a multiple of micro-batch " + n(r.micro_batch) + " x dp " +
+                   n(r.layout.dp),
                "a multiple of " + n(per_step)};
 }
 
@@ -87,10 +94,15 @@ Status check_stack(const Stack& stack, const Recipe& r) {
 Status check_pipeline(const Recipe& r) {
   const Layout& l = r.layout;
   if (l.vpp > 1 && l.pp == 1) return Error{"--vpp", "virtual stages need a pipeline", "--pp of 2 or more, or --vpp 1"};
-  if (l.vpp > 1 && l.schedule != "interleaved") return Error{"--schedule", l.schedule + " runs one chunk a stage, --vpp is " + n(l.vpp), "interleaved"};
-  if (l.vpp == 1 && l.schedule == "interleaved") return Error{"--schedule", "interleaved needs virtual stages", "--vpp of 2 or more"};
+  if (l.vpp > 1 && l.schedule != "interleaved")
+    return Error{"--schedule", l.schedule + " runs one chunk a stage, --vpp is " + n(l.vpp), "interleaved"};
+  if (l.vpp == 1 && l.schedule == "interleaved")
+    return Error{"--schedule", "interleaved needs virtual stages", "--vpp of 2 or more"};
   if (l.vpp > 1 && r.micro_batches() % l.pp != 0) {
-    return Error{"--global-batch", "interleaving runs micro-batches in groups of pp: " + n(r.micro_batches()) + " are not a multiple of " + n(l.pp), "micro-batches in multiples of " + n(l.pp)};
+    return Error{"--global-batch",
+                 "interleaving runs micro-batches in groups of pp: " + n(r.micro_batches()) +
+                     " are not a multiple of " + n(l.pp),
+                 "micro-batches in multiples of " + n(l.pp)};
   }
   return Nothing{};
 }

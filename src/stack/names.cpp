@@ -14,14 +14,18 @@ struct DtypeRow {
   const char* name;
   double width;
 };
-constexpr DtypeRow kDtypes[] = {{Dtype::fp32, "fp32", 4}, {Dtype::tf32, "tf32", 4}, {Dtype::bf16, "bf16", 2}, {Dtype::fp16, "fp16", 2},
-                                {Dtype::fp8, "fp8", 1},   {Dtype::int8, "int8", 1}, {Dtype::fp4, "fp4", 0.5}, {Dtype::none, "none", 0}};
+constexpr DtypeRow kDtypes[] = {{Dtype::fp32, "fp32", 4}, {Dtype::tf32, "tf32", 4}, {Dtype::bf16, "bf16", 2},
+                                {Dtype::fp16, "fp16", 2}, {Dtype::fp8, "fp8", 1},   {Dtype::int8, "int8", 1},
+                                {Dtype::fp4, "fp4", 0.5}, {Dtype::none, "none", 0}};
 constexpr std::pair<AttentionKernel, const char*> kKernels[] = {
     {AttentionKernel::unfused, "unfused"}, {AttentionKernel::sdpa, "sdpa"}, {AttentionKernel::fa1, "fa1"},
     {AttentionKernel::fa2, "fa2"},         {AttentionKernel::fa3, "fa3"},   {AttentionKernel::cudnn, "cudnn"}};
-constexpr std::pair<LossKind, const char*> kLosses[] = {
-    {LossKind::plain, "plain"},     {LossKind::inplace, "inplace"},           {LossKind::fused, "fused"},
-    {LossKind::chunked, "chunked"}, {LossKind::fused_linear, "fused-linear"}, {LossKind::vocab_parallel, "vocab-parallel"}};
+constexpr std::pair<LossKind, const char*> kLosses[] = {{LossKind::plain, "plain"},
+                                                        {LossKind::inplace, "inplace"},
+                                                        {LossKind::fused, "fused"},
+                                                        {LossKind::chunked, "chunked"},
+                                                        {LossKind::fused_linear, "fused-linear"},
+                                                        {LossKind::vocab_parallel, "vocab-parallel"}};
 
 template <class E, std::size_t N>
 std::optional<E> find(const std::pair<E, const char*> (&table)[N], std::string_view text) {

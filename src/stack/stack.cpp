@@ -22,7 +22,9 @@ Status add_file(const TomlTable& file, std::vector<Stack>& out) {
     const auto parent = file.get<std::string>("inherits");
     if (!parent) return parent.error();
     const auto it = std::find_if(out.rbegin(), out.rend(), [&](const Stack& s) { return s.name == *parent; });
-    if (it == out.rend()) return Error{file.where("inherits"), "no stack '" + *parent + "' before this file", "the name of a stack whose file sorts before"};
+    if (it == out.rend())
+      return Error{file.where("inherits"), "no stack '" + *parent + "' before this file",
+                   "the name of a stack whose file sorts before"};
     stack = *it;
   }
   stack.name = *stack_name;

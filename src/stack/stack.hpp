@@ -43,9 +43,9 @@ struct Rewrite {
 
 struct LossRule {
   LossKind kind = LossKind::plain;
-  std::vector<Save> saves;   // of the loss operator
-  bool in_place = false;     // the gradient overwrites what was saved
-  double gradient_width = 0; // bytes per logit that the backward adds while it runs (0 when in place)
+  std::vector<Save> saves;    // of the loss operator
+  bool in_place = false;      // the gradient overwrites what was saved
+  double gradient_width = 0;  // bytes per logit that the backward adds while it runs (0 when in place)
   std::string source;
 };
 
@@ -69,25 +69,25 @@ struct Stack {
   std::array<std::vector<Save>, kKinds> saves;  // by kind
   std::vector<LossRule> losses;                 // the first one is the default
   std::vector<Segment> segments;
-  std::string selective;                        // the segment that `--recompute selective` means
+  std::string selective;  // the segment that `--recompute selective` means
 
   std::vector<int> zero_allowed;
   int zero_default = 0;
-  bool sp_default = false;     // sequence parallelism whenever tp > 1
+  bool sp_default = false;  // sequence parallelism whenever tp > 1
   std::string recompute_default = "none";
-  bool uneven_stages = false;  // embedding and loss may count as slots of the pipeline split
+  bool uneven_stages = false;          // embedding and loss may count as slots of the pipeline split
   std::vector<std::string> schedules;  // the first one is the default
   std::vector<AttentionKernel> kernels;
   Dtype weight_dtype = Dtype::bf16, grad_dtype = Dtype::bf16, master_dtype = Dtype::fp32, moment_dtype = Dtype::fp32;
 
-  Scalar vocab_multiple;        // the padded vocabulary is a multiple of this x tp; 1 = not padded
-  Scalar wgrad_dummy_width;     // bytes per element of one cached weight gradient per distinct GEMM shape
-  Scalar head_wgrad_width;      // bytes per element of the head's transient weight gradient
-  Scalar gathered_input_kept;   // 1: the head's gathered input stays in a process-wide buffer
-  Scalar workspace_bytes;       // allocated once per process
-  Scalar reserved_factor;       // reserved / allocated
-  Scalar context_bytes;         // CUDA context and kernels, outside the allocator
-  Scalar communicator_bytes;    // per communicator of more than one rank, outside the allocator
+  Scalar vocab_multiple;             // the padded vocabulary is a multiple of this x tp
+  Scalar wgrad_dummy_width;          // bytes per element of one cached weight gradient per distinct GEMM shape
+  Scalar head_wgrad_width;           // bytes per element of the head's transient weight gradient
+  Scalar gathered_input_kept;        // 1: the head's gathered input stays in a process-wide buffer
+  Scalar workspace_bytes;            // allocated once per process
+  Scalar reserved_factor;            // reserved / allocated
+  Scalar context_bytes;              // CUDA context and kernels, outside the allocator
+  Scalar communicator_bytes;         // per communicator of more than one rank, outside the allocator
   std::vector<std::string> sources;  // of the file as a whole
 
   const LossRule* loss(LossKind kind) const;

@@ -56,7 +56,8 @@ Result<std::vector<std::string>> tags_of(const TomlTable& table) {
   auto tags = table.get<std::vector<std::string>>("tags");
   if (!tags) return tags;
   for (const std::string& tag : *tags) {
-    if (!known_pattern(tag)) return bad(table, "tags", "no operator is tagged '" + tag + "'", "a tag or group of src/model/tags.cpp");
+    if (!known_pattern(tag))
+      return bad(table, "tags", "no operator is tagged '" + tag + "'", "a tag or group of src/model/tags.cpp");
   }
   return tags;
 }
@@ -78,18 +79,26 @@ Status read_rewrite(const TomlTable& table, Stack& stack) {
   Rewrite r;
   const auto rule = table.get<std::string>("rule");
   if (!rule) return rule.error();
-  if (*rule == "merge") r.rule = Rewrite::Rule::merge;
-  else if (*rule == "fuse") r.rule = Rewrite::Rule::fuse;
-  else if (*rule == "copy_slices") r.rule = Rewrite::Rule::copy_slices;
-  else return bad(table, "rule", "no rewrite '" + *rule + "'", "merge, fuse or copy_slices");
+  if (*rule == "merge")
+    r.rule = Rewrite::Rule::merge;
+  else if (*rule == "fuse")
+    r.rule = Rewrite::Rule::fuse;
+  else if (*rule == "copy_slices")
+    r.rule = Rewrite::Rule::copy_slices;
+  else
+    return bad(table, "rule", "no rewrite '" + *rule + "'", "merge, fuse or copy_slices");
   auto tags = tags_of(table);
   if (!tags) return tags.error();
   r.tags = std::move(tags).value();
-  if (const auto when = table.find<std::string>("when"); !when) return when.error();
+  if (const auto when = table.find<std::string>("when"); !when)
+    return when.error();
   else if (when->has_value()) {
-    if (**when == "fused_attention") r.when = Rewrite::When::fused_attention;
-    else if (**when == "unfused_attention") r.when = Rewrite::When::unfused_attention;
-    else return bad(table, "when", "no condition '" + **when + "'", "fused_attention or unfused_attention");
+    if (**when == "fused_attention")
+      r.when = Rewrite::When::fused_attention;
+    else if (**when == "unfused_attention")
+      r.when = Rewrite::When::unfused_attention;
+    else
+      return bad(table, "when", "no condition '" + **when + "'", "fused_attention or unfused_attention");
   }
   if (r.rule == Rewrite::Rule::fuse) {
     const auto into = table.get<std::string>("into");
@@ -98,7 +107,9 @@ Status read_rewrite(const TomlTable& table, Stack& stack) {
     if (!kind) return kind.error();
     const auto tag = tag_of(*into);
     const auto k = kind_of(*kind);
-    if (!tag || !k) return bad(table, "into", "a fused operator needs a known tag and kind", "e.g. into = \"core.attention\", kind = \"attention\"");
+    if (!tag || !k)
+      return bad(table, "into", "a fused operator needs a known tag and kind",
+                 "e.g. into = \"core.attention\", kind = \"attention\"");
     r.into = *tag;
     r.kind = *k;
   }
@@ -121,13 +132,19 @@ Status read_loss(const TomlTable& table, Stack& stack) {
   rule.kind = *k;
   rule.saves = std::move(saves).value();
   rule.source = *table.get<std::string>("source");
-  if (const auto v = table.find<bool>("in_place"); !v) return v.error();
-  else rule.in_place = v->value_or(false);
-  if (const auto v = table.find<double>("gradient_width"); !v) return v.error();
-  else rule.gradient_width = v->value_or(0);
+  if (const auto v = table.find<bool>("in_place"); !v)
+    return v.error();
+  else
+    rule.in_place = v->value_or(false);
+  if (const auto v = table.find<double>("gradient_width"); !v)
+    return v.error();
+  else
+    rule.gradient_width = v->value_or(0);
   const auto same = [&](const LossRule& l) { return l.kind == rule.kind; };
-  if (const auto it = std::find_if(stack.losses.begin(), stack.losses.end(), same); it != stack.losses.end()) *it = rule;
-  else stack.losses.push_back(rule);
+  if (const auto it = std::find_if(stack.losses.begin(), stack.losses.end(), same); it != stack.losses.end())
+    *it = rule;
+  else
+    stack.losses.push_back(rule);
   return Nothing{};
 }
 
@@ -165,35 +182,51 @@ Status read_dtype(const TomlTable& table, const char* key, Dtype& out) {
 }
 
 Status read_defaults(const TomlTable& table, Stack& stack) {
-  if (Status s = table.only_keys({"weight_dtype", "grad_dtype", "master_dtype", "moment_dtype", "zero", "sp", "recompute"}); !s) return s;
+  if (Status s =
+          table.only_keys({"weight_dtype", "grad_dtype", "master_dtype", "moment_dtype", "zero", "sp", "recompute"});
+      !s)
+    return s;
   if (Status s = read_dtype(table, "weight_dtype", stack.weight_dtype); !s) return s;
   if (Status s = read_dtype(table, "grad_dtype", stack.grad_dtype); !s) return s;
   if (Status s = read_dtype(table, "master_dtype", stack.master_dtype); !s) return s;
   if (Status s = read_dtype(table, "moment_dtype", stack.moment_dtype); !s) return s;
-  if (const auto v = table.find<std::int64_t>("zero"); !v) return v.error();
-  else stack.zero_default = static_cast<int>(v->value_or(stack.zero_default));
-  if (const auto v = table.find<bool>("sp"); !v) return v.error();
-  else stack.sp_default = v->value_or(stack.sp_default);
-  if (const auto v = table.find<std::string>("recompute"); !v) return v.error();
-  else stack.recompute_default = v->value_or(stack.recompute_default);
+  if (const auto v = table.find<std::int64_t>("zero"); !v)
+    return v.error();
+  else
+    stack.zero_default = static_cast<int>(v->value_or(stack.zero_default));
+  if (const auto v = table.find<bool>("sp"); !v)
+    return v.error();
+  else
+    stack.sp_default = v->value_or(stack.sp_default);
+  if (const auto v = table.find<std::string>("recompute"); !v)
+    return v.error();
+  else
+    stack.recompute_default = v->value_or(stack.recompute_default);
   return Nothing{};
 }
 
 Status read_legal(const TomlTable& table, Stack& stack) {
   if (Status s = table.only_keys({"zero", "schedules", "attention", "uneven_stages"}); !s) return s;
-  if (const auto v = table.find<std::vector<std::int64_t>>("zero"); !v) return v.error();
-  else if (v->has_value()) stack.zero_allowed.assign((*v)->begin(), (*v)->end());
-  if (const auto v = table.find<std::vector<std::string>>("schedules"); !v) return v.error();
-  else if (v->has_value()) stack.schedules = **v;
-  if (const auto v = table.find<bool>("uneven_stages"); !v) return v.error();
-  else stack.uneven_stages = v->value_or(stack.uneven_stages);
+  if (const auto v = table.find<std::vector<std::int64_t>>("zero"); !v)
+    return v.error();
+  else if (v->has_value())
+    stack.zero_allowed.assign((*v)->begin(), (*v)->end());
+  if (const auto v = table.find<std::vector<std::string>>("schedules"); !v)
+    return v.error();
+  else if (v->has_value())
+    stack.schedules = **v;
+  if (const auto v = table.find<bool>("uneven_stages"); !v)
+    return v.error();
+  else
+    stack.uneven_stages = v->value_or(stack.uneven_stages);
   const auto kernels = table.find<std::vector<std::string>>("attention");
   if (!kernels) return kernels.error();
   if (!kernels->has_value()) return Nothing{};
   stack.kernels.clear();
   for (const std::string& text : **kernels) {
     const auto kernel = attention_kernel_of(text);
-    if (!kernel) return bad(table, "attention", "no attention kernel '" + text + "'", text::list(attention_kernel_names()));
+    if (!kernel)
+      return bad(table, "attention", "no attention kernel '" + text + "'", text::list(attention_kernel_names()));
     stack.kernels.push_back(*kernel);
   }
   return Nothing{};
@@ -201,16 +234,13 @@ Status read_legal(const TomlTable& table, Stack& stack) {
 
 struct ScalarRow {
   const char* key;
-  Scalar Stack::*member;
+  Scalar Stack::* member;
 };
-constexpr ScalarRow kScalars[] = {{"vocab_multiple", &Stack::vocab_multiple},
-                                  {"wgrad_dummy_width", &Stack::wgrad_dummy_width},
-                                  {"head_wgrad_width", &Stack::head_wgrad_width},
-                                  {"gathered_input_kept", &Stack::gathered_input_kept},
-                                  {"workspace_bytes", &Stack::workspace_bytes},
-                                  {"reserved_factor", &Stack::reserved_factor},
-                                  {"context_bytes", &Stack::context_bytes},
-                                  {"communicator_bytes", &Stack::communicator_bytes}};
+constexpr ScalarRow kScalars[] = {
+    {"vocab_multiple", &Stack::vocab_multiple},     {"wgrad_dummy_width", &Stack::wgrad_dummy_width},
+    {"head_wgrad_width", &Stack::head_wgrad_width}, {"gathered_input_kept", &Stack::gathered_input_kept},
+    {"workspace_bytes", &Stack::workspace_bytes},   {"reserved_factor", &Stack::reserved_factor},
+    {"context_bytes", &Stack::context_bytes},       {"communicator_bytes", &Stack::communicator_bytes}};
 
 Status read_scalars(const TomlTable& table, Stack& stack) {
   std::vector<std::string> known;
@@ -241,16 +271,22 @@ Status with_table(const TomlTable& table, const char* key, Read read, Stack& sta
 }  // namespace
 
 Status apply_stack_table(const TomlTable& table, Stack& stack) {
-  if (Status s = table.only_keys({"name", "id", "inherits", "summary", "sources", "selective", "defaults", "legal", "save", "rewrite",
-                                  "loss", "segment", "scalar", "generation"});
+  if (Status s = table.only_keys({"name", "id", "inherits", "summary", "sources", "selective", "defaults", "legal",
+                                  "save", "rewrite", "loss", "segment", "scalar", "generation"});
       !s)
     return s;
-  if (const auto v = table.find<std::string>("summary"); !v) return v.error();
-  else stack.summary = v->value_or(stack.summary);
-  if (const auto v = table.find<std::string>("selective"); !v) return v.error();
-  else stack.selective = v->value_or(stack.selective);
-  if (const auto v = table.find<std::vector<std::string>>("sources"); !v) return v.error();
-  else if (v->has_value()) stack.sources.insert(stack.sources.end(), (*v)->begin(), (*v)->end());
+  if (const auto v = table.find<std::string>("summary"); !v)
+    return v.error();
+  else
+    stack.summary = v->value_or(stack.summary);
+  if (const auto v = table.find<std::string>("selective"); !v)
+    return v.error();
+  else
+    stack.selective = v->value_or(stack.selective);
+  if (const auto v = table.find<std::vector<std::string>>("sources"); !v)
+    return v.error();
+  else if (v->has_value())
+    stack.sources.insert(stack.sources.end(), (*v)->begin(), (*v)->end());
   if (Status s = with_table(table, "defaults", read_defaults, stack); !s) return s;
   if (Status s = with_table(table, "legal", read_legal, stack); !s) return s;
   if (Status s = with_table(table, "scalar", read_scalars, stack); !s) return s;

@@ -7,19 +7,20 @@ namespace preflop {
 const std::vector<Convention>& conventions() {
   using W = Convention::Weights;
   static const std::vector<Convention> kTable = {
-      {"palm", "6N + 12 L h s: all parameters, every query sees every key", W::parameters, true, Visible::full, false, 3, false,
-       "Chowdhery et al. 2022 (PaLM), arXiv:2204.02311 appendix B"},
-      {"6n", "6N: all parameters, no attention", W::parameters, false, Visible::full, false, 3, false, "Kaplan et al. 2020, arXiv:2001.08361"},
-      {"6n-no-embedding", "6N without the embedding tables", W::parameters_no_tables, false, Visible::full, false, 3, false,
-       "Kaplan et al. 2020, arXiv:2001.08361 section 2.1"},
-      {"bridge", "executed products, causal half of the attention, padded logits", W::products, true, Visible::causal, true, 3, false,
-       "NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/training/utils/flop_utils.py"},
-      {"nemo24", "executed products, attention not halved, padded logits", W::products, true, Visible::full, true, 3, false,
-       "NVIDIA/NeMo up to 2.2 nemo/collections/common/metrics/perf_metrics.py"},
-      {"narayanan", "executed products with full recomputation: 96 B s L h^2 (1 + s/6h + V/16Lh)", W::products, true, Visible::full, true, 4, false,
-       "Narayanan et al. 2021, arXiv:2104.04473 section 5.1"},
-      {"hfu", "executed products, attention not halved, and what this recipe recomputes", W::products, true, Visible::full, true, 3, true,
-       "Chowdhery et al. 2022 (PaLM), arXiv:2204.02311 appendix B"}};
+      {"palm", "6N + 12 L h s: all parameters, every query sees every key", W::parameters, true, Visible::full, false,
+       3, false, "Chowdhery et al. 2022 (PaLM), arXiv:2204.02311 appendix B"},
+      {"6n", "6N: all parameters, no attention", W::parameters, false, Visible::full, false, 3, false,
+       "Kaplan et al. 2020, arXiv:2001.08361"},
+      {"6n-no-embedding", "6N without the embedding tables", W::parameters_no_tables, false, Visible::full, false, 3,
+       false, "Kaplan et al. 2020, arXiv:2001.08361 section 2.1"},
+      {"bridge", "executed products, causal half of the attention, padded logits", W::products, true, Visible::causal,
+       true, 3, false, "NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/training/utils/flop_utils.py"},
+      {"nemo24", "executed products, attention not halved, padded logits", W::products, true, Visible::full, true, 3,
+       false, "NVIDIA/NeMo up to 2.2 nemo/collections/common/metrics/perf_metrics.py"},
+      {"narayanan", "executed products with full recomputation: 96 B s L h^2 (1 + s/6h + V/16Lh)", W::products, true,
+       Visible::full, true, 4, false, "Narayanan et al. 2021, arXiv:2104.04473 section 5.1"},
+      {"hfu", "executed products, attention not halved, and what this recipe recomputes", W::products, true,
+       Visible::full, true, 3, true, "Chowdhery et al. 2022 (PaLM), arXiv:2204.02311 appendix B"}};
   return kTable;
 }
 
@@ -41,31 +42,50 @@ namespace {
 constexpr int kPasses = 3;  // forward, gradient of the input, gradient of the weight
 
 // The model on one GPU and one sequence: what a token costs does not depend on how it is split.
-BlockCost whole(const Analysed& a, int block, bool padded) {
-  Setting setting;
-  Stack unpadded;
-  if (!padded) {
-    unpadded = *a.stack;
-    unpadded.vocab_multiple.value = 1;
+class Whole {
+ public:
+  explicit Whole(const Analysed& a) : analysed(a), unpadded_(*a.stack) {
+    unpadded_.vocab_multiple.value = 1;
+    for (std::size_t i = 0; i < a.model->blocks.size(); ++i) blocks_.push_back(cost_of(static_cast<int>(i)));
   }
-  setting.stack = padded ? a.stack : &unpadded;
-  setting.loss = setting.stack->loss(a.recipe.loss);
-  setting.mesh = {};
-  setting.seq = a.recipe.seq;
-  setting.kernel = a.recipe.attention;
-  const bool is_layer = block != a.model->embedding && block != a.model->head;
-  setting.segment = is_layer && !a.segment.tags.empty() ? &a.segment : nullptr;
-  BlockCost out = analyse(rewrite(a.model->blocks[static_cast<std::size_t>(block)], *a.stack, a.recipe.attention), setting);
-  // The padded vocabulary is a multiple of the stack's step times the recipe's tp, wherever it is computed.
-  if (padded && a.model->blocks[static_cast<std::size_t>(block)].extents[Axis::vocab].get() > 0) {
-    const Count multiple = static_cast<std::int64_t>(a.stack->vocab_multiple.value) * a.recipe.layout.tp;
-    const Count padded_vocab = round_up(a.model->blocks[static_cast<std::size_t>(block)].extents[Axis::vocab], multiple);
-    for (WorkItem& w : out.work) {
-      if (w.kind == Kind::product) w.forward_flops = w.forward_flops / out.extents[Axis::vocab].real() * padded_vocab.real();
+  const BlockCost& block(int i) const { return blocks_[static_cast<std::size_t>(i)]; }
+  bool is_layer(int i) const { return i != analysed.model->embedding && i != analysed.model->head; }
+  double tokens() const { return static_cast<double>(analysed.recipe.seq); }
+
+  // Forward FLOPs of a whole sequence through one layer's operator under a convention.
+  double forward(const WorkItem& w, int block_index, const Convention& c) const {
+    if (w.attention) return w.per_key * visible(block_index, c);
+    return c.padded_vocab && w.logits ? w.forward_flops * padding_ : w.forward_flops;
+  }
+  double visible(int block_index, const Convention& c) const {
+    return visible_keys(c.visible, analysed.recipe.seq, block(block_index).window);
+  }
+
+  const Analysed& analysed;
+
+ private:
+  BlockCost cost_of(int i) {
+    const Analysed& a = analysed;
+    const Block& block = a.model->blocks[static_cast<std::size_t>(i)];
+    Setting setting;
+    setting.stack = &unpadded_;
+    setting.loss = unpadded_.loss(a.recipe.loss);
+    setting.seq = a.recipe.seq;
+    setting.kernel = a.recipe.attention;
+    setting.segment = is_layer(i) && !a.segment.tags.empty() ? &a.segment : nullptr;
+    if (i == a.model->head) {
+      // Padded to the stack's step times the recipe's tp, on whichever GPU it is computed.
+      const Count multiple = static_cast<std::int64_t>(a.stack->vocab_multiple.value) * a.recipe.layout.tp;
+      const Count vocab = block.extents[Axis::vocab];
+      if (a.stack->vocab_multiple.value > 1) padding_ = round_up(vocab, multiple).real() / vocab.real();
     }
+    return analyse(rewrite(block, *a.stack, a.recipe.attention), setting);
   }
-  return out;
-}
+
+  Stack unpadded_;
+  std::vector<BlockCost> blocks_;
+  double padding_ = 1;
+};
 
 std::vector<BlockRun> all_blocks(const Model& model) {
   std::vector<BlockRun> out = {{model.embedding, 1}};
@@ -80,88 +100,95 @@ N flops_leaf(const WorkItem& w, double per_token, double passes, double layers, 
   std::string factors;
   if constexpr (is_traced<N>) {
     label = std::string(name(w.tag));
-    factors = "2 x " + w.volume.text() + (w.attention ? " x visible keys " + std::to_string(visible) : "") + " / tokens x " +
-              std::to_string(static_cast<int>(passes)) + " passes x " + std::to_string(static_cast<long long>(layers)) + " layers";
+    factors = "2 x " + w.volume.text() + (w.attention ? " x visible keys " + std::to_string(visible) : "") +
+              " / tokens x " + std::to_string(static_cast<int>(passes)) + " passes x " +
+              std::to_string(static_cast<long long>(layers)) + " layers";
   }
-  return leaf<N>(per_token * passes * layers, [&] { return Origin{label.c_str(), "FLOP/token", "read off the operator's axes", factors}; });
+  return leaf<N>(per_token * passes * layers,
+                 [&] { return Origin{label.c_str(), "FLOP/token", "read off the operator's axes", factors}; });
 }
 
-// The products of one block, per token and layer.
+// Which operators of a block count, and how many passes of each.
+struct Filter {
+  bool weights = true;
+  bool attention = true;
+  bool model = true;    // the passes of the convention
+  bool replay = false;  // one more forward of what is recomputed
+};
+
 template <class N>
-void add_products(std::vector<N>& out, const Analysed& a, const BlockRun& run, const Convention& c, bool weights, bool attention, bool replay) {
-  const BlockCost block = whole(a, run.block, c.padded_vocab);
-  const double tokens = a.recipe.seq;
-  const bool is_layer = run.block != a.model->embedding && run.block != a.model->head;
-  for (const WorkItem& w : block.work) {
-    const bool is_product = w.kind == Kind::product && weights;
-    if (!is_product && !(w.attention && attention)) continue;
-    const double visible = w.attention ? visible_keys(c.visible, a.recipe.seq, block.window) : 0;
-    const double forward = (w.attention ? w.per_key * visible : w.forward_flops) / tokens;
-    const double passes = (is_layer ? c.layer_passes : kPasses) + (replay && w.replayed ? 1 : 0);
-    out.push_back(flops_leaf<N>(w, forward, passes, static_cast<double>(run.count), visible));
+void add_products(std::vector<N>& out, const Whole& whole, const BlockRun& run, const Convention& c,
+                  const Filter& filter) {
+  for (const WorkItem& w : whole.block(run.block).work) {
+    const bool counts = (w.kind == Kind::product && filter.weights) || (w.attention && filter.attention);
+    if (!counts) continue;
+    const double passes = (filter.model ? (whole.is_layer(run.block) ? c.layer_passes : kPasses) : 0) +
+                          (filter.replay && w.replayed ? 1 : 0);
+    if (passes == 0) continue;
+    const double per_token = whole.forward(w, run.block, c) / whole.tokens();
+    out.push_back(flops_leaf<N>(w, per_token, passes, static_cast<double>(run.count),
+                                w.attention ? whole.visible(run.block, c) : 0));
   }
+}
+
+template <class N>
+FlopsPerToken<N> products(const Whole& whole, const Convention& c, const Filter& filter, const char* label) {
+  std::vector<N> terms;
+  for (const BlockRun& run : all_blocks(*whole.analysed.model)) add_products(terms, whole, run, c, filter);
+  return FlopsPerToken<N>(named(total(terms), label, "FLOP/token"));
 }
 
 template <class N>
 FlopsPerToken<N> from_parameters(const Analysed& a, bool tables) {
   const ModelSummary summary = summarise(*a.model);
   const Count counted = tables ? summary.params_active : summary.params_active - summary.params_embedding;
-  const N params = leaf<N>(counted.real(), [&] { return Origin{tables ? "N, parameters" : "N, parameters without tables", "", "read off the operators' weights", {}}; });
+  const N params = leaf<N>(counted.real(), [&] {
+    return Origin{tables ? "N, parameters" : "N, parameters without tables", "", "read off the operators' weights", {}};
+  });
   const N multiply_add = leaf<N>(2, [] { return Origin{"FLOPs per multiply-add", "", "definition", {}}; });
-  const N passes = leaf<N>(kPasses, [] { return Origin{"passes: forward, input gradient, weight gradient", "", "definition", {}}; });
+  const N passes =
+      leaf<N>(kPasses, [] { return Origin{"passes: forward, input gradient, weight gradient", "", "definition", {}}; });
   return FlopsPerToken<N>(multiply_add * passes * params);
 }
 
-// Recomputed weight products, per token.
 template <class N>
-void add_replayed(std::vector<N>& out, const Analysed& a, const BlockRun& run, const Convention& c) {
-  const BlockCost block = whole(a, run.block, c.padded_vocab);
-  for (const WorkItem& w : block.work) {
-    if (!w.replayed || (w.kind != Kind::product && !w.attention)) continue;
-    const double visible = w.attention ? visible_keys(c.visible, a.recipe.seq, block.window) : 0;
-    const double forward = (w.attention ? w.per_key * visible : w.forward_flops) / static_cast<double>(a.recipe.seq);
-    out.push_back(flops_leaf<N>(w, forward, 1, static_cast<double>(run.count), visible));
-  }
+FlopsPerToken<N> attention_of(const Whole& whole, const Convention& c) {
+  return products<N>(whole, c, {false, c.attention, true, false}, "attention");
+}
+
+template <class N>
+FlopsPerToken<N> flops_of(const Whole& whole, const Convention& c, bool replay_too) {
+  const bool replay = replay_too || c.replay;
+  if (c.weights == Convention::Weights::products)
+    return products<N>(whole, c, {true, c.attention, true, replay}, c.name);
+  FlopsPerToken<N> out = from_parameters<N>(whole.analysed, c.weights == Convention::Weights::parameters);
+  if (c.attention) out += attention_of<N>(whole, c);
+  if (replay) out += products<N>(whole, c, {true, true, false, true}, "recomputed");
+  return named(out, c.name, "FLOP/token");
 }
 
 }  // namespace
 
 template <class N>
 FlopsPerToken<N> attention_flops_per_token(const Analysed& a, const Convention& c) {
-  std::vector<N> terms;
-  if (c.attention) {
-    for (const BlockRun& run : all_blocks(*a.model)) add_products(terms, a, run, c, false, true, false);
-  }
-  return FlopsPerToken<N>(named(total(terms), "attention", "FLOP/token"));
+  return attention_of<N>(Whole(a), c);
 }
 
 template <class N>
 FlopsPerToken<N> flops_per_token(const Analysed& a, const Convention& c, bool replay_too) {
-  const bool replay = replay_too || c.replay;
-  if (c.weights == Convention::Weights::products) {
-    std::vector<N> terms;
-    for (const BlockRun& run : all_blocks(*a.model)) add_products(terms, a, run, c, true, c.attention, replay);
-    return FlopsPerToken<N>(named(total(terms), c.name, "FLOP/token"));
-  }
-  FlopsPerToken<N> out = from_parameters<N>(a, c.weights == Convention::Weights::parameters);
-  if (c.attention) out += attention_flops_per_token<N>(a, c);
-  if (replay) {
-    std::vector<N> terms;
-    for (const BlockRun& run : all_blocks(*a.model)) add_replayed(terms, a, run, c);
-    out += FlopsPerToken<N>(named(total(terms), "recomputed", "FLOP/token"));
-  }
-  return named(out, c.name, "FLOP/token");
+  return flops_of<N>(Whole(a), c, replay_too);
 }
 
 template <class N>
 ComputeEstimate<N> compute_estimate(const Analysed& a, const Convention& c) {
+  const Whole whole(a);
   ComputeEstimate<N> out;
   out.convention = c.name;
-  out.model = flops_per_token<N>(a, c, false);
-  out.hardware = named(flops_per_token<N>(a, c, true), "hardware", "FLOP/token");
-  out.six_n = flops_per_token<N>(a, *find_convention("6n"), false);
-  out.attention = attention_flops_per_token<N>(a, c);
-  for (const Convention& each : conventions()) out.conventions.emplace_back(each.name, flops_per_token<N>(a, each, false));
+  out.model = flops_of<N>(whole, c, false);
+  out.hardware = named(flops_of<N>(whole, c, true), "hardware", "FLOP/token");
+  out.six_n = flops_of<N>(whole, *find_convention("6n"), false);
+  out.attention = attention_of<N>(whole, c);
+  for (const Convention& each : conventions()) out.conventions.emplace_back(each.name, flops_of<N>(whole, each, false));
   return out;
 }
 

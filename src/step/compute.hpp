@@ -12,17 +12,17 @@ namespace preflop {
 
 struct Convention {
   const char* name;
-  const char* says;         // one line for people
+  const char* says;  // one line for people
   enum class Weights : std::uint8_t {
-    parameters,             // every parameter of the model, tables, biases and norms too: the N of 6N
-    parameters_no_tables,   // N without embedding tables
-    products                // the products that are executed
+    parameters,            // every parameter of the model, tables, biases and norms too: the N of 6N
+    parameters_no_tables,  // N without embedding tables
+    products               // the products that are executed
   } weights;
-  bool attention;           // count the attention products
-  Visible visible;          // keys per query
-  bool padded_vocab;        // logits over the padded vocabulary
-  int layer_passes;         // forward, input gradient, weight gradient: 3; with full recomputation: 4
-  bool replay;              // add what this recipe recomputes
+  bool attention;     // count the attention products
+  Visible visible;    // keys per query
+  bool padded_vocab;  // logits over the padded vocabulary
+  int layer_passes;   // forward, input gradient, weight gradient: 3; with full recomputation: 4
+  bool replay;        // add what this recipe recomputes
   const char* source;
 };
 

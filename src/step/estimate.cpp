@@ -15,7 +15,8 @@ RunEstimate<N> run_estimate(const Recipe& r, const Cluster& cluster, const StepE
   const double per_step = static_cast<double>(r.global_batch) * static_cast<double>(r.seq);
   out.steps = static_cast<std::int64_t>(std::ceil(*r.tokens / per_step));
   out.tokens = Tokens<N>(leaf<N>(*r.tokens, [] { return Origin{"tokens", "tokens", "given with --tokens", {}}; }));
-  const N steps = leaf<N>(static_cast<double>(out.steps), [] { return Origin{"steps", "", "tokens / tokens per step, rounded up", {}}; });
+  const N steps = leaf<N>(static_cast<double>(out.steps),
+                          [] { return Origin{"steps", "", "tokens / tokens per step, rounded up", {}}; });
   out.ideal = named(step.seconds * steps, "ideal time", "s");
   const N gpus = leaf<N>(static_cast<double>(cluster.gpus), [] { return Origin{"GPUs", "", "--on", {}}; });
   out.gpu_hours = Ratio<N>(named(out.ideal.number() * gpus / N(kSecondsPerHour), "GPU-hours", "h"));
@@ -24,7 +25,8 @@ RunEstimate<N> run_estimate(const Recipe& r, const Cluster& cluster, const StepE
 
 std::vector<std::string> sources_of(const Analysed& a, const Cluster& cluster) {
   std::set<std::string> out(a.stack->sources.begin(), a.stack->sources.end());
-  for (std::string_view field : {"capacity_bytes", "memory_bandwidth", "scaleup_bandwidth", "scaleout_bandwidth", "bf16_flops"}) {
+  for (std::string_view field :
+       {"capacity_bytes", "memory_bandwidth", "scaleup_bandwidth", "scaleout_bandwidth", "bf16_flops"}) {
     const Datum& d = cluster.datum(field);
     if (d.value && !d.source.empty()) out.insert(cluster.gpu.id + " " + std::string(field) + ": " + d.source);
   }
@@ -45,7 +47,8 @@ EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
   if (out.step && a.recipe.tokens) out.run = run_estimate(a.recipe, cluster, *out.step);
   out.sources = sources_of(a, cluster);
   if (!out.step && !cluster.memory_only) out.warnings.push_back("no step time: " + missing_rates(a, cluster));
-  if (out.step && !a.recipe.mfu) out.warnings.push_back("the step time is a first-order roofline: real runs are slower");
+  if (out.step && !a.recipe.mfu)
+    out.warnings.push_back("the step time is a first-order roofline: real runs are slower");
   return out;
 }
 template EstimateOf<double> estimate<double>(const Analysed&, const Cluster&);

@@ -7,10 +7,12 @@ namespace preflop {
 namespace {
 
 std::string factors(const Line& line) {
-  std::string out = text::fixed(line.width, line.width == static_cast<int>(line.width) ? 0 : 4) + " B x " + line.volume.text();
+  std::string out =
+      text::fixed(line.width, line.width == static_cast<int>(line.width) ? 0 : 4) + " B x " + line.volume.text();
   if (line.layers != 1) out += " x " + text::grouped(static_cast<long long>(line.layers)) + " layers";
   const double in_flight = line.copies / line.layers;
-  if (in_flight != 1) out += " x " + text::fixed(in_flight, in_flight == static_cast<int>(in_flight) ? 0 : 2) + " in flight";
+  if (in_flight != 1)
+    out += " x " + text::fixed(in_flight, in_flight == static_cast<int>(in_flight) ? 0 : 2) + " in flight";
   return out;
 }
 
@@ -19,8 +21,10 @@ std::string factors(const Line& line) {
 template <class N>
 Bytes<N> price(const Line& line) {
   std::string label;
-  if constexpr (is_traced<N>) label = line.tag.empty() ? std::string(line.what) : std::string(line.tag) + ": " + std::string(line.what);
-  return Bytes<N>(leaf<N>(line.bytes(), [&] { return Origin{label.c_str(), "B", std::string(line.source), factors(line)}; }));
+  if constexpr (is_traced<N>)
+    label = line.tag.empty() ? std::string(line.what) : std::string(line.tag) + ": " + std::string(line.what);
+  return Bytes<N>(
+      leaf<N>(line.bytes(), [&] { return Origin{label.c_str(), "B", std::string(line.source), factors(line)}; }));
 }
 template Bytes<double> price<double>(const Line&);
 template Bytes<Traced> price<Traced>(const Line&);

@@ -12,12 +12,12 @@ namespace preflop {
 
 struct Line {
   Term term = Term::weights;
-  std::string_view what;    // "kept input", "weight", "gathered input"
-  std::string_view tag;     // "attn.q"; empty for process-wide storages
-  Volume volume;            // of one
-  double width = 0;         // bytes per element
-  double copies = 1;        // layers x micro-batches in flight
-  double layers = 1;        // the part of `copies` that is layers
+  std::string_view what;  // "kept input", "weight", "gathered input"
+  std::string_view tag;   // "attn.q"; empty for process-wide storages
+  Volume volume;          // of one
+  double width = 0;       // bytes per element
+  double copies = 1;      // layers x micro-batches in flight
+  double layers = 1;      // the part of `copies` that is layers
   std::string_view source;
 
   double bytes() const { return volume.elements.real() * width * copies; }

@@ -28,14 +28,15 @@ bool holds(const Stage& stage, const WeightItem& weight) { return weight.owned |
 
 // States that follow the parameters: weight, gradient, optimizer. `shard` cuts the stage's parameters
 // into equal pieces, the last one padded.
-void add_state(std::vector<Line>& out, const Analysed& a, const Stage& stage, Term term, std::string_view what, Dtype dtype, std::int64_t shard,
-               std::string_view source) {
+void add_state(std::vector<Line>& out, const Analysed& a, const Stage& stage, Term term, std::string_view what,
+               Dtype dtype, std::int64_t shard, std::string_view source) {
   if (width(dtype) == 0) return;
   if (shard == 1) {
     for (const BlockRun& run : runs(a, stage)) {
       for (const WeightItem& w : cost(a, run.block).weights) {
         if (!holds(stage, w)) continue;
-        out.push_back({term, what, name(w.tag), w.volume, width(dtype), static_cast<double>(run.count), static_cast<double>(run.count), source});
+        out.push_back({term, what, name(w.tag), w.volume, width(dtype), static_cast<double>(run.count),
+                       static_cast<double>(run.count), source});
       }
     }
     return;
@@ -88,7 +89,8 @@ void add_wgrad_dummies(std::vector<Line>& out, const Analysed& a, const Stage& s
       const std::int64_t k = w.volume.factors[0].extent.get() / w.volume.factors[0].divisor;
       if (!seen.insert({elements.get() / k, k}).second) continue;
       for (const WeightItem* part : gemm) {
-        out.push_back({Term::buffers, "cached weight gradient", name(part->tag), part->volume, rule.value, 1, 1, rule.source});
+        out.push_back(
+            {Term::buffers, "cached weight gradient", name(part->tag), part->volume, rule.value, 1, 1, rule.source});
       }
     }
   }
@@ -99,8 +101,9 @@ void add_buffers(std::vector<Line>& out, const Analysed& a, const Stage& stage) 
   const Mesh mesh = Mesh::of(a.recipe.layout);
   if (stage.head && a.stack->gathered_input_kept.value > 0 && mesh.sp) {
     const BlockCost& head = cost(a, a.model->head);
-    out.push_back({Term::buffers, "gathered input of the output layer", "head.out", gathered_volume("bsh", head.extents, mesh),
-                   width(a.recipe.weight_dtype), 1, 1, a.stack->gathered_input_kept.source});
+    out.push_back({Term::buffers, "gathered input of the output layer", "head.out",
+                   gathered_volume("bsh", head.extents, mesh), width(a.recipe.weight_dtype), 1, 1,
+                   a.stack->gathered_input_kept.source});
   }
   if (a.stack->workspace_bytes.value > 0) {
     Line line{Term::buffers, "workspaces", "", {}, 1, 1, 1, a.stack->workspace_bytes.source};
@@ -109,15 +112,22 @@ void add_buffers(std::vector<Line>& out, const Analysed& a, const Stage& stage) 
   }
 }
 
+// Micro-batches whose logits wait with the rest. All of them under gpipe; else the backward of the loss
+// follows its forward at once, also on an interleaved stage, whose `flights` are those of its layers.
+double flights_of(const Analysed& a, int block, double flights) {
+  return block == a.model->head && a.recipe.layout.schedule != "gpipe" ? std::min(flights, 1.0) : flights;
+}
+
 // Saved tensors of a block, `layers` layers times `flights` micro-batches each.
-void add_saved(std::vector<Line>& out, const BlockCost& block, double layers, double flights, const std::vector<bool>* alive) {
+void add_saved(std::vector<Line>& out, const BlockCost& block, double layers, double flights,
+               const std::vector<bool>* alive) {
   if (layers * flights <= 0) return;
   static constexpr std::string_view kWhat[] = {"kept input", "kept output", "private copy", "row statistics"};
   for (std::size_t i = 0; i < block.saved.size(); ++i) {
     if (alive != nullptr && !(*alive)[i]) continue;
     const SavedItem& s = block.saved[i];
-    out.push_back({s.is_logits ? Term::logits : Term::activations, kWhat[static_cast<int>(s.what)], name(s.tag), s.volume, s.width,
-                   layers * flights, layers, s.source});
+    out.push_back({s.is_logits ? Term::logits : Term::activations, kWhat[static_cast<int>(s.what)], name(s.tag),
+                   s.volume, s.width, layers * flights, layers, s.source});
   }
 }
 
@@ -131,12 +141,13 @@ void add_walk(std::vector<Line>& out, const BlockCost& block) {
 // Activations when one block (the stage's `walking` layer, or its head) runs backward while the
 // stage's other layers of `flights` micro-batches wait. Blocks of the current micro-batch that come
 // after the walking one have been freed.
-void add_activations(std::vector<Line>& out, const Analysed& a, const Stage& stage, double flights, std::size_t walking) {
+void add_activations(std::vector<Line>& out, const Analysed& a, const Stage& stage, double flights,
+                     std::size_t walking) {
   const std::vector<BlockRun> all = runs(a, stage);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const BlockCost& block = cost(a, all[i].block);
     const double count = static_cast<double>(all[i].count);
-    add_saved(out, block, count, flights - 1, nullptr);
+    add_saved(out, block, count, flights_of(a, all[i].block, flights) - 1, nullptr);
     if (i < walking) add_saved(out, block, count, 1, nullptr);
     if (i == walking) add_saved(out, block, count - 1, 1, nullptr);
   }
@@ -158,7 +169,8 @@ void add_gathered_weights(std::vector<Line>& out, const Analysed& a, const Stage
   }
   if (largest == nullptr) return;
   for (const WeightItem& w : largest->weights) {
-    out.push_back({Term::transients, "gathered weight", name(w.tag), w.volume, width(a.recipe.weight_dtype), 1, 1, "ZeRO stage 3: the layer at work is whole"});
+    out.push_back({Term::transients, "gathered weight", name(w.tag), w.volume, width(a.recipe.weight_dtype), 1, 1,
+                   "ZeRO stage 3: the layer at work is whole"});
   }
 }
 
@@ -174,11 +186,12 @@ std::vector<std::int64_t> walking_block(const Analysed& a, const Stage& stage, M
 }
 
 // The first layer runs last: of its own run only it is left, every later run is freed.
-void add_first_layer(std::vector<Line>& out, const Analysed& a, const Stage& stage, double flights, std::size_t walking) {
+void add_first_layer(std::vector<Line>& out, const Analysed& a, const Stage& stage, double flights,
+                     std::size_t walking) {
   const std::vector<BlockRun> all = runs(a, stage);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const BlockCost& block = cost(a, all[i].block);
-    add_saved(out, block, static_cast<double>(all[i].count), flights - 1, nullptr);
+    add_saved(out, block, static_cast<double>(all[i].count), flights_of(a, all[i].block, flights) - 1, nullptr);
     if (i < walking) add_saved(out, block, static_cast<double>(all[i].count), 1, nullptr);
   }
   add_walk(out, cost(a, all[walking].block));
@@ -207,7 +220,7 @@ Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Re
   setting.mesh = Mesh::of(recipe.layout);
   setting.micro_batch = recipe.micro_batch;
   setting.seq = recipe.seq;
-  setting.activation_width = width(recipe.weight_dtype);
+  setting.activation_width = activation_width(recipe);
   setting.kernel = recipe.attention;
   for (std::size_t i = 0; i < model.blocks.size(); ++i) {
     const bool is_layer = static_cast<int>(i) != model.embedding && static_cast<int>(i) != model.head;
@@ -262,8 +275,10 @@ std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment)
   if (at_rest) return out;
   const double flights = in_flight(a.recipe.layout, stage.index, a.recipe.micro_batches());
   const std::size_t walking = static_cast<std::size_t>(walking_block(a, stage, moment).front());
-  if (moment == Moment::first_layer_backward) add_first_layer(out, a, stage, flights, walking);
-  else add_activations(out, a, stage, flights, walking);
+  if (moment == Moment::first_layer_backward)
+    add_first_layer(out, a, stage, flights, walking);
+  else
+    add_activations(out, a, stage, flights, walking);
   add_gathered_weights(out, a, stage);
   return out;
 }
@@ -292,13 +307,16 @@ StageMemory<N> stage_memory(const Analysed& a, const Stage& stage) {
   }
   out.allocated = Bytes<N>(named(largest(candidates), "allocated", "B"));
   const Scalar& factor = a.stack->reserved_factor;
-  const N reserved_factor = leaf<N>(factor.value, [&] { return Origin{"reserved / allocated", "", factor.source, {}}; });
+  const N reserved_factor =
+      leaf<N>(factor.value, [&] { return Origin{"reserved / allocated", "", factor.source, {}}; });
   out.reserved = named(out.allocated * reserved_factor, "reserved", "B");
   const Scalar& context = a.stack->context_bytes;
   const Scalar& communicator = a.stack->communicator_bytes;
   const Bytes<N> own(leaf<N>(context.value, [&] { return Origin{"CUDA context", "B", context.source, {}}; }));
-  const Bytes<N> each(leaf<N>(communicator.value, [&] { return Origin{"one communicator", "B", communicator.source, {}}; }));
-  const N count = leaf<N>(communicators(a.recipe.layout), [] { return Origin{"communicators", "", "parallel sizes above 1", {}}; });
+  const Bytes<N> each(
+      leaf<N>(communicator.value, [&] { return Origin{"one communicator", "B", communicator.source, {}}; }));
+  const N count =
+      leaf<N>(communicators(a.recipe.layout), [] { return Origin{"communicators", "", "parallel sizes above 1", {}}; });
   out.context = named(own + each * count, "outside the allocator", "B");
   out.device = named(out.reserved + out.context, "device", "B");
   return out;

@@ -7,7 +7,9 @@ namespace preflop {
 
 namespace {
 
-Error stage_error(const char* where, std::string what, std::string valid) { return {where, std::move(what), std::move(valid)}; }
+Error stage_error(const char* where, std::string what, std::string valid) {
+  return {where, std::move(what), std::move(valid)};
+}
 
 // Equal middle stages, the rest split over the first and the last stage (Megatron's
 // --decoder-first/last-pipeline-num-layers). The last one gets the smaller half: it also has the head.
@@ -32,7 +34,8 @@ Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stac
     const auto& given = layout.layers_per_stage;
     const std::int64_t sum = std::accumulate(given.begin(), given.end(), std::int64_t{0});
     if (static_cast<std::int64_t>(given.size()) != pp || sum != layers) {
-      return stage_error("--layers-per-stage", std::to_string(given.size()) + " stages with " + std::to_string(sum) + " layers in all",
+      return stage_error("--layers-per-stage",
+                         std::to_string(given.size()) + " stages with " + std::to_string(sum) + " layers in all",
                          "give " + std::to_string(pp) + " counts that sum to " + std::to_string(layers));
     }
     return Split{given, "given"};
@@ -58,9 +61,10 @@ Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stac
   for (std::int64_t d = 1; d <= layers; ++d) {
     if (layers % d == 0) valid += (valid.empty() ? "" : ", ") + std::to_string(d);
   }
-  return stage_error(layout.vpp > 1 ? "--vpp" : "--pp",
-                     std::to_string(chunks) + " pipeline chunks do not divide the " + std::to_string(layers) + " layers",
-                     "a divisor: " + valid);
+  return stage_error(
+      layout.vpp > 1 ? "--vpp" : "--pp",
+      std::to_string(chunks) + " pipeline chunks do not divide the " + std::to_string(layers) + " layers",
+      "a divisor: " + valid);
 }
 
 std::vector<Stage> make_stages(const Model& model, const Split& split, std::int64_t vpp) {
@@ -81,8 +85,10 @@ std::vector<Stage> make_stages(const Model& model, const Split& split, std::int6
         count = (split.layers[i] + vpp - 1) / vpp - (short_chunk ? 1 : 0);
       }
       for (std::int64_t k = 0; k < count && next < kinds.size(); ++k, ++next) {
-        if (!stage.layers.empty() && stage.layers.back().block == kinds[next]) ++stage.layers.back().count;
-        else stage.layers.push_back({kinds[next], 1});
+        if (!stage.layers.empty() && stage.layers.back().block == kinds[next])
+          ++stage.layers.back().count;
+        else
+          stage.layers.push_back({kinds[next], 1});
       }
     }
   }
@@ -96,7 +102,8 @@ double in_flight(const Layout& layout, std::int64_t stage, std::int64_t micro_ba
   if (layout.vpp == 1) return static_cast<double>(std::min(layout.pp - stage, micro_batches));
   // Interleaved 1F1B: the warm-up of rank i runs 2 (pp - i - 1) + (vpp - 1) pp chunks forward, and one
   // more before the first backward (Narayanan et al. 2021, section 2.2; Megatron-LM schedules.py).
-  const std::int64_t chunks = std::min(2 * (layout.pp - stage - 1) + (layout.vpp - 1) * layout.pp + 1, micro_batches * layout.vpp);
+  const std::int64_t chunks =
+      std::min(2 * (layout.pp - stage - 1) + (layout.vpp - 1) * layout.pp + 1, micro_batches * layout.vpp);
   return static_cast<double>(chunks) / static_cast<double>(layout.vpp);
 }
 

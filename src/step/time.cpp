@@ -12,7 +12,8 @@ std::string_view peak_field(std::string_view precision) {
 
 std::string missing_rates(const Analysed& a, const Cluster& cluster) {
   const auto lacks = [&](std::string_view field) { return !cluster.datum(field).value; };
-  if (lacks(peak_field(a.recipe.precision))) return cluster.gpu.id + " has no known dense " + a.recipe.precision + " peak";
+  if (lacks(peak_field(a.recipe.precision)))
+    return cluster.gpu.id + " has no known dense " + a.recipe.precision + " peak";
   if (a.recipe.mfu) return "";
   if (lacks("memory_bandwidth")) return cluster.gpu.id + " has no known memory bandwidth";
   if (a.recipe.layout.tp > 1 && lacks("scaleup_bandwidth")) return cluster.gpu.id + " has no known scale-up bandwidth";
@@ -49,7 +50,8 @@ Rates<N> rates_of(const Analysed& a, const Cluster& cluster) {
   Rates<N> r;
   r.peak = rate<N, FlopsPerSecond<N>>(cluster, peak_field(a.recipe.precision), "dense peak", "FLOP/s");
   const bool measured = a.recipe.precision != "fp32" && cluster.datum("matmul_bf16_flops").value;
-  r.matmul = measured ? rate<N, FlopsPerSecond<N>>(cluster, "matmul_bf16_flops", "best measured matmul rate", "FLOP/s") : r.peak;
+  r.matmul = measured ? rate<N, FlopsPerSecond<N>>(cluster, "matmul_bf16_flops", "best measured matmul rate", "FLOP/s")
+                      : r.peak;
   r.memory = rate<N, BytesPerSecond<N>>(cluster, "memory_bandwidth", "memory bandwidth", "B/s");
   r.scaleup = rate<N, BytesPerSecond<N>>(cluster, "scaleup_bandwidth", "scale-up bandwidth", "B/s");
   r.scaleout = rate<N, BytesPerSecond<N>>(cluster, "scaleout_bandwidth", "scale-out bandwidth", "B/s");
@@ -105,9 +107,12 @@ void add_block(StageTime<N>& out, const Analysed& a, const BlockRun& run, const 
   }
   const double tp = static_cast<double>(a.recipe.layout.tp);
   for (const CollectiveItem& c : block.collectives) {
-    const double rounds = (c.kind == CollectiveKind::all_reduce ? 2.0 : 1.0) * (tp - 1) / tp;  // ring: bytes each GPU sends
+    const double rounds =
+        (c.kind == CollectiveKind::all_reduce ? 2.0 : 1.0) * (tp - 1) / tp;  // ring: bytes each GPU sends
     const Bytes<N> sent(number<N>(c.bytes() * rounds, name(c.kind), "B"));
-    out.add(Lost::tp_comm, sent / r.link(tp, cluster) * layers);
+    const Seconds<N> exchange = sent / r.link(tp, cluster) * layers;
+    out.add(Lost::tp_comm, exchange);
+    if (c.replayed) out.add(Lost::recompute, exchange);
   }
 }
 
@@ -121,7 +126,8 @@ StageTime<N> stage_time(const Analysed& a, const Stage& stage, const Rates<N>& r
   if (l.pp > 1) {  // activations to the next stage, gradients to the one before, per virtual stage
     const BlockCost& first = a.blocks[static_cast<std::size_t>(stage.layers.front().block)];
     const double bytes = volume("bsh", first.extents, Mesh::of(l)).elements.real() * width(a.recipe.weight_dtype);
-    const Bytes<N> sent(number<N>(2 * bytes * static_cast<double>(l.vpp), "activations and gradients sent to neighbours", "B"));
+    const Bytes<N> sent(
+        number<N>(2 * bytes * static_cast<double>(l.vpp), "activations and gradients sent to neighbours", "B"));
     out.add(Lost::pp_comm, sent / r.link(static_cast<double>(l.tp * l.cp * l.dp + 1), cluster));
   }
   return out;
@@ -133,7 +139,8 @@ Seconds<N> optimizer_seconds(const Analysed& a, const Stage& stage, const Rates<
   const Recipe& q = a.recipe;
   const double shard = q.layout.zero >= 1 ? static_cast<double>(q.layout.dp * q.layout.cp) : 1.0;
   const double params = stage_parameters(a, stage).real();
-  const double bytes = width(q.grad_dtype) + width(q.weight_dtype) + 2 * (width(q.master_dtype) + 2 * width(q.moment_dtype));
+  const double bytes =
+      width(q.grad_dtype) + width(q.weight_dtype) + 2 * (width(q.master_dtype) + 2 * width(q.moment_dtype));
   const Bytes<N> moved(number<N>(params / shard * bytes, "states read and written", "B"));
   return moved / r.memory;
 }
@@ -141,15 +148,19 @@ Seconds<N> optimizer_seconds(const Analysed& a, const Stage& stage, const Rates<
 // Gradients reduced and weights gathered over the data-parallel group; what one micro-batch's backward
 // can hide is hidden (about two thirds of its work).
 template <class N>
-Seconds<N> exposed_dp(const Analysed& a, const Stage& stage, const StageTime<N>& time, const Rates<N>& r, const Cluster& cluster) {
+Seconds<N> exposed_dp(const Analysed& a, const Stage& stage, const StageTime<N>& time, const Rates<N>& r,
+                      const Cluster& cluster) {
   const Layout& l = a.recipe.layout;
   const double n = static_cast<double>(l.dp * l.cp);
   if (n == 1) return Seconds<N>(N(0.0));
   const double params = stage_parameters(a, stage).real();
   const double bytes = params * (width(a.recipe.grad_dtype) + width(a.recipe.weight_dtype)) * (n - 1) / n;
-  const double factor = l.zero == 0 ? 2 * width(a.recipe.grad_dtype) / (width(a.recipe.grad_dtype) + width(a.recipe.weight_dtype)) : 1;
-  const Seconds<N> comm = Bytes<N>(number<N>(bytes * factor, "gradients and weights exchanged", "B")) / r.link(static_cast<double>(l.tp) * n, cluster);
-  const N hidden_share = leaf<N>(2.0 / 3.0, [] { return Origin{"share of a step that is backward", "", "two of three passes", {}}; });
+  const double factor =
+      l.zero == 0 ? 2 * width(a.recipe.grad_dtype) / (width(a.recipe.grad_dtype) + width(a.recipe.weight_dtype)) : 1;
+  const Seconds<N> comm = Bytes<N>(number<N>(bytes * factor, "gradients and weights exchanged", "B")) /
+                          r.link(static_cast<double>(l.tp) * n, cluster);
+  const N hidden_share =
+      leaf<N>(2.0 / 3.0, [] { return Origin{"share of a step that is backward", "", "two of three passes", {}}; });
   const Seconds<N> hidden = time.sum() * hidden_share;
   return Seconds<N>(larger((comm - hidden).number(), N(0.0)));
 }
@@ -157,7 +168,8 @@ Seconds<N> exposed_dp(const Analysed& a, const Stage& stage, const StageTime<N>&
 template <class N>
 void finish(StepEstimate<N>& out, const Analysed& a, const Cluster& cluster, const ComputeEstimate<N>& compute) {
   const Recipe& r = a.recipe;
-  const Tokens<N> tokens(number<N>(static_cast<double>(r.global_batch) * static_cast<double>(r.seq), "tokens per step", "tokens"));
+  const Tokens<N> tokens(
+      number<N>(static_cast<double>(r.global_batch) * static_cast<double>(r.seq), "tokens per step", "tokens"));
   const N gpus = number<N>(static_cast<double>(cluster.gpus), "GPUs", "");
   out.tokens_per_second = named(tokens / out.seconds, "tokens per second", "tokens/s");
   out.tokens_per_second_per_gpu = named(out.tokens_per_second / gpus, "tokens per second and GPU", "tokens/s");
@@ -174,7 +186,8 @@ StepEstimate<N> from_given_mfu(const Analysed& a, const Cluster& cluster) {
   out.method = "given mfu";
   out.peak = rates_of<N>(a, cluster).peak;
   const Convention* c = find_convention(r.mfu_convention);
-  const Tokens<N> tokens(number<N>(static_cast<double>(r.global_batch) * static_cast<double>(r.seq), "tokens per step", "tokens"));
+  const Tokens<N> tokens(
+      number<N>(static_cast<double>(r.global_batch) * static_cast<double>(r.seq), "tokens per step", "tokens"));
   const N gpus = number<N>(static_cast<double>(cluster.gpus), "GPUs", "");
   const N mfu = leaf<N>(*r.mfu, [] { return Origin{"MFU", "", "given with --mfu", {}}; });
   out.seconds = named(flops_per_token<N>(a, *c, false) * tokens / (out.peak * gpus * mfu), "step", "s");
@@ -222,14 +235,17 @@ StepEstimate<N> first_order(const Analysed& a, const Cluster& cluster) {
 }  // namespace
 
 template <class N>
-std::optional<StepEstimate<N>> step_estimate(const Analysed& a, const Cluster& cluster, const ComputeEstimate<N>& compute) {
+std::optional<StepEstimate<N>> step_estimate(const Analysed& a, const Cluster& cluster,
+                                             const ComputeEstimate<N>& compute) {
   if (cluster.memory_only || !missing_rates(a, cluster).empty()) return std::nullopt;
   StepEstimate<N> out = a.recipe.mfu ? from_given_mfu<N>(a, cluster) : first_order<N>(a, cluster);
   finish(out, a, cluster, compute);
   return out;
 }
 
-template std::optional<StepEstimate<double>> step_estimate<double>(const Analysed&, const Cluster&, const ComputeEstimate<double>&);
-template std::optional<StepEstimate<Traced>> step_estimate<Traced>(const Analysed&, const Cluster&, const ComputeEstimate<Traced>&);
+template std::optional<StepEstimate<double>> step_estimate<double>(const Analysed&, const Cluster&,
+                                                                   const ComputeEstimate<double>&);
+template std::optional<StepEstimate<Traced>> step_estimate<Traced>(const Analysed&, const Cluster&,
+                                                                   const ComputeEstimate<Traced>&);
 
 }  // namespace preflop

@@ -17,6 +17,7 @@ std::string_view peak_field(std::string_view precision);
 
 // Empty when the machine's rates are unknown.
 template <class N>
-std::optional<StepEstimate<N>> step_estimate(const Analysed& a, const Cluster& cluster, const ComputeEstimate<N>& compute);
+std::optional<StepEstimate<N>> step_estimate(const Analysed& a, const Cluster& cluster,
+                                             const ComputeEstimate<N>& compute);
 
 }  // namespace preflop

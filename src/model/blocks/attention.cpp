@@ -7,10 +7,14 @@ namespace {
 // Queries or keys normalised before the rotary embedding.
 TensorId qk_norm(BlockBuilder& b, Tag tag, TensorId x, QkNorm kind, const char* heads) {
   switch (kind) {
-    case QkNorm::none: return x;
-    case QkNorm::head: return b.norm(tag, x, "d", true, false, 1);
-    case QkNorm::per_head: return b.norm(tag, x, "d", true, false, 1, (std::string(heads) + "d").c_str());
-    case QkNorm::full: return b.norm(tag, x, (std::string(heads) + "d").c_str(), true, false, 1);
+    case QkNorm::none:
+      return x;
+    case QkNorm::head:
+      return b.norm(tag, x, "d", true, false, 1);
+    case QkNorm::per_head:
+      return b.norm(tag, x, "d", true, false, 1, (std::string(heads) + "d").c_str());
+    case QkNorm::full:
+      return b.norm(tag, x, (std::string(heads) + "d").c_str(), true, false, 1);
   }
   return x;
 }

@@ -68,7 +68,8 @@ void fuse(Block& block, const std::vector<std::string>& tags, Tag into, Kind kin
 void copy_slices(Block& block, const std::vector<std::string>& tags) {
   const auto is_slice = [&](TensorId id) {
     const StoreId store = tensor(block, id).store;
-    return std::count_if(block.tensors.begin(), block.tensors.end(), [&](const Tensor& t) { return t.store == store; }) > 1;
+    return std::count_if(block.tensors.begin(), block.tensors.end(),
+                         [&](const Tensor& t) { return t.store == store; }) > 1;
   };
   std::vector<Op> out;
   for (Op& op : block.ops) {
@@ -97,9 +98,15 @@ Block rewrite(Block block, const Stack& stack, AttentionKernel kernel) {
     if (r.when == Rewrite::When::fused_attention && !fused) continue;
     if (r.when == Rewrite::When::unfused_attention && fused) continue;
     switch (r.rule) {
-      case Rewrite::Rule::merge: merge_products(block, r.tags); break;
-      case Rewrite::Rule::fuse: fuse(block, r.tags, r.into, r.kind); break;
-      case Rewrite::Rule::copy_slices: copy_slices(block, r.tags); break;
+      case Rewrite::Rule::merge:
+        merge_products(block, r.tags);
+        break;
+      case Rewrite::Rule::fuse:
+        fuse(block, r.tags, r.into, r.kind);
+        break;
+      case Rewrite::Rule::copy_slices:
+        copy_slices(block, r.tags);
+        break;
     }
   }
   return block;
