@@ -70,6 +70,8 @@ struct Recipe {
   std::set<std::string> given;       // keys the user set
   std::vector<std::string> assumed;  // "key=value (why)" for the rest
 
+  // Bytes per element of an activation: what the precision computes in, whatever the weights are stored as.
+  double activation_width() const { return width(precision == "fp32" ? Dtype::fp32 : Dtype::bf16); }
   std::int64_t micro_batches() const { return global_batch / (micro_batch * layout.dp); }
 };
 

@@ -1,6 +1,7 @@
 #include "src/stack/legality.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "src/base/text.hpp"
 #include "src/stack/stack_reader.hpp"
@@ -23,6 +24,32 @@ std::string divisors(std::int64_t extent) {
 Status divides(const char* flag, std::int64_t size, std::int64_t extent, const char* what) {
   if (extent % size == 0) return Nothing{};
   return Error{flag, n(size) + " does not divide the " + n(extent) + " " + what, "one of " + divisors(extent)};
+}
+
+Status check_sizes(const Model& model, const Recipe& r) {
+  const Layout& l = r.layout;
+  const std::pair<const char*, std::int64_t> sizes[] = {{"--tp", l.tp},
+                                                        {"--cp", l.cp},
+                                                        {"--dp", l.dp},
+                                                        {"--pp", l.pp},
+                                                        {"--vpp", l.vpp},
+                                                        {"--ep", l.ep},
+                                                        {"--etp", l.etp},
+                                                        {"--seq", r.seq},
+                                                        {"--micro-batch", r.micro_batch},
+                                                        {"--global-batch", r.global_batch}};
+  for (const auto& [flag, size] : sizes) {
+    if (size < 1) return Error{flag, n(size) + " is no size", "1 or more"};
+  }
+  if (l.hsdp < 0 || (l.hsdp > 0 && (l.dp * l.cp) % l.hsdp != 0)) {
+    return Error{"--hsdp", n(l.hsdp) + " does not divide dp x cp = " + n(l.dp * l.cp),
+                 "one of " + divisors(l.dp * l.cp)};
+  }
+  const bool experts = std::any_of(model.blocks.begin(), model.blocks.end(),
+                                   [](const Block& b) { return b.extents[Axis::experts].get() > 0; });
+  if (!experts && l.ep > 1) return Error{"--ep", "the model has no experts", "1"};
+  if (!experts && l.etp > 1) return Error{"--etp", "the model has no experts", "1"};
+  return Nothing{};
 }
 
 Status check_tp(const Model& model, std::int64_t tp) {
@@ -110,6 +137,7 @@ Status check_pipeline(const Recipe& r) {
 }  // namespace
 
 Status check_legal(const Model& model, const Stack& stack, const Recipe& recipe) {
+  if (Status s = check_sizes(model, recipe); !s) return s;
   if (Status s = check_stack(stack, recipe); !s) return s;
   if (Status s = check_tp(model, recipe.layout.tp); !s) return s;
   if (Status s = check_sequence(recipe); !s) return s;

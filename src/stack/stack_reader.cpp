@@ -156,7 +156,13 @@ Status read_segment(const TomlTable& table, Stack& stack) {
   if (!tags) return tags.error();
   const auto source = table.get<std::string>("source");
   if (!source) return source.error();
-  stack.segments.push_back({*segment_name, std::move(tags).value(), *source});
+  Segment segment{*segment_name, std::move(tags).value(), *source};
+  const auto same = [&](const Segment& s) { return s.name == segment.name; };
+  const auto it = std::find_if(stack.segments.begin(), stack.segments.end(), same);
+  if (it != stack.segments.end())
+    *it = std::move(segment);
+  else
+    stack.segments.push_back(std::move(segment));
   return Nothing{};
 }
 

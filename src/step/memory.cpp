@@ -102,7 +102,7 @@ void add_buffers(std::vector<Line>& out, const Analysed& a, const Stage& stage) 
   if (stage.head && a.stack->gathered_input_kept.value > 0 && mesh.sp) {
     const BlockCost& head = cost(a, a.model->head);
     out.push_back({Term::buffers, "gathered input of the output layer", "head.out",
-                   gathered_volume("bsh", head.extents, mesh), width(a.recipe.weight_dtype), 1, 1,
+                   gathered_volume("bsh", head.extents, mesh), a.recipe.activation_width(), 1, 1,
                    a.stack->gathered_input_kept.source});
   }
   if (a.stack->workspace_bytes.value > 0) {
@@ -197,6 +197,16 @@ void add_first_layer(std::vector<Line>& out, const Analysed& a, const Stage& sta
   add_walk(out, cost(a, all[walking].block));
 }
 
+// A size beyond 2^53 anywhere makes every number that it enters meaningless.
+Status check_countable(const Analysed& a) {
+  bool ok = summarise(*a.model).params_total.valid();
+  for (const BlockCost& block : a.blocks) ok = ok && block.legal;
+  for (const Stage& stage : a.stages) ok = ok && stage_parameters(a, stage).valid();
+  if (ok) return Nothing{};
+  return Error{"model", "its parameters or the activations of one micro-batch are more than 2^53 elements",
+               "a smaller model, --seq or --micro-batch"};
+}
+
 }  // namespace
 
 Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Recipe& recipe) {
@@ -220,13 +230,14 @@ Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Re
   setting.mesh = Mesh::of(recipe.layout);
   setting.micro_batch = recipe.micro_batch;
   setting.seq = recipe.seq;
-  setting.activation_width = activation_width(recipe);
+  setting.activation_width = recipe.activation_width();
   setting.kernel = recipe.attention;
   for (std::size_t i = 0; i < model.blocks.size(); ++i) {
     const bool is_layer = static_cast<int>(i) != model.embedding && static_cast<int>(i) != model.head;
     setting.segment = is_layer && !out.segment.tags.empty() ? &out.segment : nullptr;
     out.blocks.push_back(analyse(rewrite(model.blocks[i], stack, recipe.attention), setting));
   }
+  if (Status s = check_countable(out); !s) return s.error();
   return out;
 }
 
@@ -236,6 +247,9 @@ Result<Segment> recompute_segment(const Stack& stack, const Recompute& recompute
   if (recompute.kind == RecomputeKind::none) return out;
   if (recompute.kind == RecomputeKind::selective) modules = {stack.selective};
   if (recompute.kind == RecomputeKind::full) modules = {"full"};
+  if (recompute.layers > 0) {
+    return Error{"--recompute", "full:N is not built yet", "none, selective, full or modules of the stack"};
+  }
   for (const std::string& module : modules) {
     const Segment* found = stack.segment(module);
     if (found == nullptr) {

@@ -38,6 +38,11 @@ Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stac
                          std::to_string(given.size()) + " stages with " + std::to_string(sum) + " layers in all",
                          "give " + std::to_string(pp) + " counts that sum to " + std::to_string(layers));
     }
+    for (std::int64_t count : given) {
+      if (count >= 1 && count % layout.vpp == 0) continue;
+      return stage_error("--layers-per-stage", "a stage of " + std::to_string(count) + " layers",
+                         layout.vpp > 1 ? "multiples of vpp" : "1 layer or more a stage");
+    }
     return Split{given, "given"};
   }
   if (chunks > layers) {

@@ -125,7 +125,7 @@ StageTime<N> stage_time(const Analysed& a, const Stage& stage, const Rates<N>& r
   const Layout& l = a.recipe.layout;
   if (l.pp > 1) {  // activations to the next stage, gradients to the one before, per virtual stage
     const BlockCost& first = a.blocks[static_cast<std::size_t>(stage.layers.front().block)];
-    const double bytes = volume("bsh", first.extents, Mesh::of(l)).elements.real() * width(a.recipe.weight_dtype);
+    const double bytes = volume("bsh", first.extents, Mesh::of(l)).elements.real() * a.recipe.activation_width();
     const Bytes<N> sent(
         number<N>(2 * bytes * static_cast<double>(l.vpp), "activations and gradients sent to neighbours", "B"));
     out.add(Lost::pp_comm, sent / r.link(static_cast<double>(l.tp * l.cp * l.dp + 1), cluster));
