@@ -154,11 +154,23 @@ void note_quantisation(const Json& config, Architecture& a) {
                     " says how the weights are stored: parameters are counted from the shapes");
 }
 
+// Names come from the file: only what looks like one is repeated as it stands.
+bool looks_like_name(std::string_view name) {
+  constexpr std::size_t kLongest = 96;
+  return !name.empty() && name.size() <= kLongest &&
+         std::all_of(name.begin(), name.end(), [](char ch) { return ch > ' ' && ch <= '~'; });
+}
+
 std::string own_name(const Json& config, std::string_view where) {
   for (const char* key : {"_name_or_path", "name_or_path"}) {
-    if (std::string name = text_of(config, key); !name.empty()) return name;
+    if (std::string name = text_of(config, key); looks_like_name(name)) return name;
   }
   return std::string(where);
+}
+
+Error not_built(const std::string& where, const std::string& model_class, const std::vector<std::string>& parts) {
+  const std::string name = looks_like_name(model_class) ? model_class : text::quoted(model_class);
+  return Error{where, name + ": not built yet (" + text::list(parts, "and") + ")", "valid: dense decoder models"};
 }
 
 }  // namespace
@@ -183,15 +195,16 @@ Result<Architecture> read_hf_config(std::string_view json_text, std::string_view
 
   const Family* family = find_family(*named);
   const std::vector<std::string> unbuilt = unbuilt_parts(config, *named);
-  if (!unbuilt.empty()) {
-    return Error{where, *named + ": not built yet (" + text::list(unbuilt, "and") + ")", "valid: dense decoder models"};
-  }
+  if (!unbuilt.empty()) return not_built(where, *named, unbuilt);
   if (family == nullptr) return unknown_class(where, *named);
 
   Architecture a;
   a.family = family->model_class;
   a.name = own_name(config, where);
   a.source = where;
+  for (const char* key : {"architectures", "model_type"}) {
+    if (const auto it = assume.find(key); it != assume.end()) a.assumed.push_back(it->first + "=" + it->second);
+  }
   Json nested;
   ReadFamily read = family->read;
   if (family->nested) {

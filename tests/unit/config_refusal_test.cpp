@@ -149,6 +149,18 @@ TEST(ConfigRefusal, ClassesByReason) {
                "config.json: text_config: num_hidden_layers: is absent");
 }
 
+// What a file calls itself is repeated only where it looks like a name.
+TEST(ConfigRefusal, NamesFromTheFile) {
+  const std::string good = "\"mistralai/Some-7B\"", odd = "\"" + std::string(500, 'x') + "\"",
+                    control = "\"a\\u001b[2J\"";
+  EXPECT_EQ(read_hf_config(with("_name_or_path", good), "config.json")->name, "mistralai/Some-7B");
+  EXPECT_EQ(read_hf_config(with("_name_or_path", odd), "config.json")->name, "config.json");
+  EXPECT_EQ(read_hf_config(with("_name_or_path", control), "config.json")->name, "config.json");
+  const std::string error = error_of(with("architectures", "[\"Moe\\u001b" + std::string(500, 'x') + "\"]"));
+  EXPECT_EQ(error.find('\x1b'), std::string::npos) << error;
+  EXPECT_LT(error.size(), 200u);
+}
+
 TEST(ConfigRefusal, AssumeSuppliesWhatIsMissing) {
   const std::string text = with("hidden_size", "");
   const Result<Architecture> a = read_hf_config(text, "config.json", {{"hidden_size", "64"}, {"unrelated", "1"}});
@@ -162,6 +174,8 @@ TEST(ConfigRefusal, AssumeSuppliesWhatIsMissing) {
   EXPECT_NE(error_of(text, {{"hidden_size", "wide"}}).find("hidden_size: is 'wide'"), std::string::npos);
   EXPECT_NE(error_of(text, {{"hidden_size", "[64]"}}).find("hidden_size: is '[64]'"), std::string::npos);
   EXPECT_EQ(error_of(with("architectures", ""), {{"model_type", "llama"}}), "read");
+  EXPECT_EQ(read_hf_config(with("architectures", ""), "config.json", {{"model_type", "llama"}})->assumed,
+            std::vector<std::string>{"model_type=llama"});
   EXPECT_EQ(error_of(R"({"architectures":["RWForCausalLM"],"hidden_size":64,"n_head":8,"n_layer":2,"vocab_size":9})",
                      {{"n_head_kv", "2"}}),
             "read");
