@@ -215,6 +215,7 @@ Result<Architecture> read_hf_config(std::string_view json_text, std::string_view
   }
   ConfigReader reader(family->nested ? nested : config, family->nested ? where + ": text_config" : where, assume);
   read(reader, a);
+  reader.refuse_unused(a.family);
   reader.record(a);
   if (a.positions != Positions::rope) {
     for (LayerRun& run : a.layers) run.kind.attention.rope = false;

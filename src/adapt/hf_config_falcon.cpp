@@ -92,8 +92,7 @@ void read_mpt_attention(ConfigReader& c, Architecture& a, LayerKind& kind, Count
   const bool alibi = attn.flag_or({"alibi"}, alibi_fallback && !rope);
   const bool learned = c.flag_or({"learned_pos_emb"}, true);
   a.positions = alibi ? Positions::alibi : rope ? Positions::rope : learned ? Positions::learned : Positions::none;
-  attn.record(a);
-  if (!attn.ok()) c.adopt(attn.error());
+  c.adopt(attn);
 }
 
 void read_mpt_with(ConfigReader& c, Architecture& a, bool alibi_fallback, bool no_bias_fallback) {
@@ -115,8 +114,7 @@ void read_mpt_with(ConfigReader& c, Architecture& a, bool alibi_fallback, bool n
       ffn.fail("ffn_type", "is " + text::quoted(type), "valid: mptmlp, mptglu (mixture of experts is not built yet)");
     }
     if (const auto width = ffn.size_if_given({"ffn_hidden_size"})) kind.mlp.width = *width;
-    ffn.record(a);
-    if (!ffn.ok()) c.adopt(ffn.error());
+    c.adopt(ffn);
   }
   const bool bias = !c.flag_or({"no_bias"}, no_bias_fallback);
   set_linear_bias(kind, bias);

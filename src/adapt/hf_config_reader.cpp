@@ -62,8 +62,35 @@ void ConfigReader::defaulted(std::string_view key, std::string_view value) {
   defaulted_.push_back(std::string(key) + "=" + std::string(value));
 }
 
+void ConfigReader::ask(std::string_view key) {
+  if (assume_.empty()) return;
+  if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) asked_.emplace_back(key);
+}
+
+void ConfigReader::adopt(ConfigReader& nested) {
+  const auto append = [](std::vector<std::string>& to, const std::vector<std::string>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  append(defaulted_, nested.defaulted_);
+  append(assumed_, nested.assumed_);
+  append(notes_, nested.notes_);
+  append(asked_, nested.asked_);
+  if (!error_) error_ = nested.error_;
+}
+
+void ConfigReader::refuse_unused(std::string_view model_class) {
+  for (const auto& [key, value] : assume_) {
+    if (error_ || key == "architectures" || key == "model_type") continue;
+    if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
+    std::string near = text::suggestion(key, asked_);
+    error_ = Error{"--assume", "key " + text::quoted(key) + " is not read from this " + std::string(model_class),
+                   near.empty() ? "valid: a key of its config.json" : std::move(near)};
+  }
+}
+
 ConfigReader::Found ConfigReader::find(const Keys& keys) {
   Found found;
+  for (std::string_view key : keys) ask(key);
   if (keys.empty()) return found;
   found.key = keys.front();
   for (std::string_view key : keys) {
@@ -90,6 +117,7 @@ ConfigReader::Found ConfigReader::find(const Keys& keys) {
 }
 
 bool ConfigReader::has(std::string_view key) {
+  ask(key);
   if (assume_.find(key) != assume_.end()) return true;
   const auto it = object_.find(key);
   return it != object_.end() && !it->is_null();

@@ -57,9 +57,10 @@ class ConfigReader {
   void note(std::string text) { notes_.push_back(std::move(text)); }
   void fail(std::string_view key, std::string what, std::string valid = {});
 
-  void adopt(Error error) {
-    if (!error_) error_ = std::move(error);
-  }  // of a nested reader
+  // Takes over the records and the error of the reader of a nested object.
+  void adopt(ConfigReader& nested);
+  // An --assume that no read asked for is a mistake: refuses it. Call it after the last read.
+  void refuse_unused(std::string_view model_class);
 
   bool ok() const { return !error_; }
   const Error& error() const { return *error_; }
@@ -76,6 +77,7 @@ class ConfigReader {
     bool stated_null = false;
   };
   Found find(const Keys& keys);
+  void ask(std::string_view key);
   Count checked_size(const Found& found, std::int64_t most);
   void absent(const Keys& keys, const Found& found, std::string valid);
 
@@ -84,6 +86,7 @@ class ConfigReader {
   const Assume& assume_;
   std::optional<Error> error_;
   std::vector<std::string> defaulted_, assumed_, notes_;
+  std::vector<std::string> asked_;  // keys that were looked for; kept only when something is assumed
 };
 
 // A JSON value as it stands in messages: 'text' cut at 40 characters.

@@ -163,7 +163,7 @@ TEST(ConfigRefusal, NamesFromTheFile) {
 
 TEST(ConfigRefusal, AssumeSuppliesWhatIsMissing) {
   const std::string text = with("hidden_size", "");
-  const Result<Architecture> a = read_hf_config(text, "config.json", {{"hidden_size", "64"}, {"unrelated", "1"}});
+  const Result<Architecture> a = read_hf_config(text, "config.json", {{"hidden_size", "64"}});
   ASSERT_TRUE(a.ok()) << a.error().text();
   EXPECT_EQ(a->hidden, Count(64));
   EXPECT_EQ(a->assumed, std::vector<std::string>{"hidden_size=64"});
@@ -179,6 +179,15 @@ TEST(ConfigRefusal, AssumeSuppliesWhatIsMissing) {
   EXPECT_EQ(error_of(R"({"architectures":["RWForCausalLM"],"hidden_size":64,"n_head":8,"n_layer":2,"vocab_size":9})",
                      {{"n_head_kv", "2"}}),
             "read");
+}
+
+TEST(ConfigRefusal, AssumeOfAKeyThatNobodyReads) {
+  EXPECT_EQ(error_of(with("hidden_size", "64"), {{"hidden_sizes", "64"}}),
+            "--assume: key 'hidden_sizes' is not read from this LlamaForCausalLM; did you mean hidden_size?");
+  EXPECT_NE(error_of(with("hidden_size", "64"), {{"zzz", "1"}}).find("key 'zzz' is not read"), std::string::npos);
+  const std::string mpt =
+      R"({"architectures":["MPTForCausalLM"],"d_model":64,"n_layers":2,"n_heads":4,"max_seq_len":8,"vocab_size":9})";
+  EXPECT_EQ(error_of(mpt, {{"alibi", "true"}}), "read");
 }
 
 }  // namespace
