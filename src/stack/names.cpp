@@ -79,5 +79,6 @@ const char* name(AttentionKernel kernel) { return label_of(kKernels, kernel); }
 const char* name(LossKind kind) { return label_of(kLosses, kind); }
 std::vector<std::string> attention_kernel_names() { return labels(kKernels); }
 std::vector<std::string> loss_kind_names() { return labels(kLosses); }
+std::vector<std::string> schedule_names() { return {"1f1b", "gpipe", "interleaved"}; }  // src/step/stages: in_flight
 
 }  // namespace preflop

@@ -13,6 +13,29 @@ namespace {
 
 constexpr std::string_view kFolder = "stacks/";
 
+// What only the finished stack shows: a choice for everything that a recipe must choose, and defaults that
+// are among the choices.
+Status check_finished(const TomlTable& table, const Stack& s) {
+  const auto place = [&](const char* section, const char* key) {
+    const auto inner = table.find<TomlTable>(section);
+    return inner && inner->has_value() ? (*inner)->where(key) : table.where(section);
+  };
+  if (s.zero_allowed.empty()) return Error{place("legal", "zero"), "no ZeRO stage is allowed", "zero = [0] at least"};
+  if (s.schedules.empty()) return Error{place("legal", "schedules"), "no schedule", text::list(schedule_names())};
+  if (s.kernels.empty())
+    return Error{place("legal", "attention"), "no attention kernel", text::list(attention_kernel_names())};
+  if (s.losses.empty())
+    return Error{table.where("loss"), "no loss", "a [[loss]] of kind " + text::list(loss_kind_names())};
+  if (std::find(s.zero_allowed.begin(), s.zero_allowed.end(), s.zero_default) == s.zero_allowed.end()) {
+    return Error{place("defaults", "zero"), "the default stage " + std::to_string(s.zero_default) + " is not allowed",
+                 "one of legal.zero"};
+  }
+  if (s.segment(s.selective) == nullptr) {
+    return Error{table.where("selective"), "no segment '" + s.selective + "'", "the name of a [[segment]]"};
+  }
+  return Nothing{};
+}
+
 // A file's stacks: one per generation, each on top of the one before it; one alone without any.
 Status add_file(const TomlTable& file, std::vector<Stack>& out) {
   const auto stack_name = file.get<std::string>("name");
@@ -33,6 +56,7 @@ Status add_file(const TomlTable& file, std::vector<Stack>& out) {
   const auto generations = file.find<std::vector<TomlTable>>("generation");
   if (!generations) return generations.error();
   if (!generations->has_value()) {
+    if (Status s = check_finished(file, stack); !s) return s;
     out.push_back(std::move(stack));
     return Nothing{};
   }
@@ -41,6 +65,7 @@ Status add_file(const TomlTable& file, std::vector<Stack>& out) {
     if (!id) return id.error();
     stack.generation = *id;
     if (Status s = apply_stack_table(table, stack); !s) return s;
+    if (Status s = check_finished(table, stack); !s) return s;
     out.push_back(stack);
   }
   return Nothing{};

@@ -31,8 +31,8 @@ struct Save {
 };
 
 struct Rewrite {
-  enum class Rule : std::uint8_t { merge, fuse, copy_slices };
-  enum class When : std::uint8_t { always, fused_attention, unfused_attention };
+  enum class Rule : std::uint8_t { merge, fuse, copy_slices, copy_result };
+  enum class When : std::uint8_t { always, fused_attention, unfused_attention, context_parallel };
   Rule rule = Rule::merge;
   When when = When::always;
   std::vector<std::string> tags;  // tags or groups

@@ -83,10 +83,12 @@ Status read_rewrite(const TomlTable& table, Stack& stack) {
     r.rule = Rewrite::Rule::merge;
   else if (*rule == "fuse")
     r.rule = Rewrite::Rule::fuse;
+  else if (*rule == "copy_result")
+    r.rule = Rewrite::Rule::copy_result;
   else if (*rule == "copy_slices")
     r.rule = Rewrite::Rule::copy_slices;
   else
-    return bad(table, "rule", "no rewrite '" + *rule + "'", "merge, fuse or copy_slices");
+    return bad(table, "rule", "no rewrite '" + *rule + "'", "merge, fuse, copy_slices or copy_result");
   auto tags = tags_of(table);
   if (!tags) return tags.error();
   r.tags = std::move(tags).value();
@@ -97,8 +99,11 @@ Status read_rewrite(const TomlTable& table, Stack& stack) {
       r.when = Rewrite::When::fused_attention;
     else if (**when == "unfused_attention")
       r.when = Rewrite::When::unfused_attention;
+    else if (**when == "context_parallel")
+      r.when = Rewrite::When::context_parallel;
     else
-      return bad(table, "when", "no condition '" + **when + "'", "fused_attention or unfused_attention");
+      return bad(table, "when", "no condition '" + **when + "'",
+                 "fused_attention, unfused_attention or context_parallel");
   }
   if (r.rule == Rewrite::Rule::fuse) {
     const auto into = table.get<std::string>("into");
@@ -140,6 +145,7 @@ Status read_loss(const TomlTable& table, Stack& stack) {
     return v.error();
   else
     rule.gradient_width = v->value_or(0);
+  if (rule.gradient_width < 0) return bad(table, "gradient_width", "a negative width", "bytes per logit, 0 or more");
   const auto same = [&](const LossRule& l) { return l.kind == rule.kind; };
   if (const auto it = std::find_if(stack.losses.begin(), stack.losses.end(), same); it != stack.losses.end())
     *it = rule;
@@ -204,10 +210,14 @@ Status read_defaults(const TomlTable& table, Stack& stack) {
     return v.error();
   else
     stack.sp_default = v->value_or(stack.sp_default);
-  if (const auto v = table.find<std::string>("recompute"); !v)
-    return v.error();
-  else
-    stack.recompute_default = v->value_or(stack.recompute_default);
+  const auto recompute = table.find<std::string>("recompute");
+  if (!recompute) return recompute.error();
+  if (!recompute->has_value()) return Nothing{};
+  static const std::vector<std::string> kPolicies = {"none", "selective", "full"};
+  if (std::find(kPolicies.begin(), kPolicies.end(), **recompute) == kPolicies.end()) {
+    return bad(table, "recompute", "no policy '" + **recompute + "'", text::list(kPolicies));
+  }
+  stack.recompute_default = **recompute;
   return Nothing{};
 }
 
@@ -217,10 +227,18 @@ Status read_legal(const TomlTable& table, Stack& stack) {
     return v.error();
   else if (v->has_value())
     stack.zero_allowed.assign((*v)->begin(), (*v)->end());
+  for (int zero : stack.zero_allowed) {
+    if (zero < 0 || zero > 3) return bad(table, "zero", "no ZeRO stage " + std::to_string(zero), "0, 1, 2 or 3");
+  }
   if (const auto v = table.find<std::vector<std::string>>("schedules"); !v)
     return v.error();
   else if (v->has_value())
     stack.schedules = **v;
+  const std::vector<std::string> schedules = schedule_names();
+  for (const std::string& text : stack.schedules) {
+    if (std::find(schedules.begin(), schedules.end(), text) == schedules.end())
+      return bad(table, "schedules", "no schedule '" + text + "'", text::list(schedules));
+  }
   if (const auto v = table.find<bool>("uneven_stages"); !v)
     return v.error();
   else

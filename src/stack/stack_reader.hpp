@@ -19,5 +19,6 @@ const char* name(LossKind kind);
 std::vector<std::string> dtype_names();
 std::vector<std::string> attention_kernel_names();
 std::vector<std::string> loss_kind_names();
+std::vector<std::string> schedule_names();
 
 }  // namespace preflop

@@ -235,7 +235,7 @@ Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Re
   for (std::size_t i = 0; i < model.blocks.size(); ++i) {
     const bool is_layer = static_cast<int>(i) != model.embedding && static_cast<int>(i) != model.head;
     setting.segment = is_layer && !out.segment.tags.empty() ? &out.segment : nullptr;
-    out.blocks.push_back(analyse(rewrite(model.blocks[i], stack, recipe.attention), setting));
+    out.blocks.push_back(analyse(rewrite(model.blocks[i], stack, recipe.attention, recipe.layout.cp), setting));
   }
   if (Status s = check_countable(out); !s) return s.error();
   return out;

@@ -92,11 +92,33 @@ void copy_slices(Block& block, const std::vector<std::string>& tags) {
   block.ops = std::move(out);
 }
 
-Block rewrite(Block block, const Stack& stack, AttentionKernel kernel) {
+void copy_result(Block& block, const std::vector<std::string>& tags) {
+  for (std::size_t i = 0; i < block.ops.size(); ++i) {
+    if (!any_match(block.ops[i].tag, tags)) continue;
+    const TensorId result = block.ops[i].out;
+    const Tensor original = tensor(block, result);
+    block.tensors.push_back({original.axes, original.element, block.stores++});
+    Op copy;
+    copy.kind = Kind::copy;
+    copy.tag = Tag::core_copy;
+    copy.in = {{result, original.axes}};
+    copy.out = static_cast<TensorId>(block.tensors.size() - 1);
+    for (Op& reader : block.ops) {
+      for (Operand& in : reader.in) {
+        if (in.tensor == result) in.tensor = copy.out;
+      }
+    }
+    if (block.output == result) block.output = copy.out;
+    block.ops.insert(block.ops.begin() + static_cast<std::ptrdiff_t>(++i), std::move(copy));
+  }
+}
+
+Block rewrite(Block block, const Stack& stack, AttentionKernel kernel, std::int64_t cp) {
   const bool fused = kernel != AttentionKernel::unfused;
   for (const Rewrite& r : stack.rewrites) {
     if (r.when == Rewrite::When::fused_attention && !fused) continue;
     if (r.when == Rewrite::When::unfused_attention && fused) continue;
+    if (r.when == Rewrite::When::context_parallel && cp == 1) continue;
     switch (r.rule) {
       case Rewrite::Rule::merge:
         merge_products(block, r.tags);
@@ -106,6 +128,9 @@ Block rewrite(Block block, const Stack& stack, AttentionKernel kernel) {
         break;
       case Rewrite::Rule::copy_slices:
         copy_slices(block, r.tags);
+        break;
+      case Rewrite::Rule::copy_result:
+        copy_result(block, r.tags);
         break;
     }
   }

@@ -21,7 +21,11 @@ void fuse(Block& block, const std::vector<std::string>& tags, Tag into, Kind kin
 // that the allocation itself need not stay alive.
 void copy_slices(Block& block, const std::vector<std::string>& tags);
 
-// All rewrites of a stack that apply to this attention kernel.
-Block rewrite(Block block, const Stack& stack, AttentionKernel kernel);
+// Results of operators of the given tags are copied for whoever reads them: what the operator keeps of
+// its own result is then a storage apart.
+void copy_result(Block& block, const std::vector<std::string>& tags);
+
+// All rewrites of a stack that apply to this attention kernel and context-parallel size.
+Block rewrite(Block block, const Stack& stack, AttentionKernel kernel, std::int64_t cp = 1);
 
 }  // namespace preflop
