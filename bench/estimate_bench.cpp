@@ -1,0 +1,67 @@
+// How long one estimate takes in process: catalogues loaded once, then requests.
+#include <benchmark/benchmark.h>
+
+#include "src/adapt/request.hpp"
+#include "src/step/estimate.hpp"
+
+namespace preflop {
+namespace {
+
+const Catalogues& catalogues() {
+  static const Catalogues kLoaded = std::move(Catalogues::load()).value();
+  return kLoaded;
+}
+
+Request llama70b() {
+  Request r;
+  r.model = "llama3-70b";
+  r.on = "64xh100-sxm";
+  r.keys = {{"tp", "8"}, {"pp", "2"}};
+  return r;
+}
+
+void load_catalogues(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(Catalogues::load());
+}
+BENCHMARK(load_catalogues)->Unit(benchmark::kMicrosecond);
+
+// Text to a checked recipe and its analysis.
+void pose_request(benchmark::State& state) {
+  const Request request = llama70b();
+  for (auto _ : state) benchmark::DoNotOptimize(pose(request, catalogues()));
+}
+BENCHMARK(pose_request)->Unit(benchmark::kMicrosecond);
+
+void estimate_recipe(benchmark::State& state) {
+  const Result<Problem> problem = pose(llama70b(), catalogues());
+  for (auto _ : state) benchmark::DoNotOptimize(estimate<double>(problem->analysed, problem->cluster));
+}
+BENCHMARK(estimate_recipe)->Unit(benchmark::kMicrosecond);
+
+// Everything a user of the library waits for: request text to numbers.
+void request_to_estimate(benchmark::State& state) {
+  const Request request = llama70b();
+  for (auto _ : state) {
+    const Result<Problem> problem = pose(request, catalogues());
+    benchmark::DoNotOptimize(estimate<double>(problem->analysed, problem->cluster));
+  }
+}
+BENCHMARK(request_to_estimate)->Unit(benchmark::kMicrosecond);
+
+void explain_recipe(benchmark::State& state) {
+  const Result<Problem> problem = pose(llama70b(), catalogues());
+  for (auto _ : state) benchmark::DoNotOptimize(estimate<Traced>(problem->analysed, problem->cluster));
+}
+BENCHMARK(explain_recipe)->Unit(benchmark::kMicrosecond);
+
+// No layout given: the layout rule tries many.
+void choose_layout(benchmark::State& state) {
+  Request request = llama70b();
+  request.on = "2048xh100-sxm";
+  request.keys.clear();
+  for (auto _ : state) benchmark::DoNotOptimize(pose(request, catalogues()));
+}
+BENCHMARK(choose_layout)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace preflop
