@@ -1,0 +1,159 @@
+// What is refused, under which flag, for which reason, and what would be valid.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/support/engine.hpp"
+
+namespace preflop::test {
+namespace {
+
+// 24 query heads, 8 kv heads, 12 layers, sequences of 1024.
+Architecture model() {
+  return llama({.h = 768, .heads = 24, .kv = 8, .d = 32, .f = 2048, .layers = 12, .vocab = 32001});
+}
+
+Recipe legal(const char* stack_name) {
+  Recipe r = recipe_for(stack(stack_name), 1024);
+  r.layout.tp = 2;
+  r.layout.dp = 4;
+  r.global_batch = 64;
+  return r;
+}
+
+struct Refusal {
+  const char* stack;
+  std::function<void(Recipe&)> change;
+  const char *flag, *reason, *valid;
+};
+
+TEST(Legality, EveryRefusalHasFlagReasonAndWhatIsValid) {
+  const Refusal table[] = {
+      {"megatron", [](Recipe& r) { r.layout.tp = 5; }, "--tp", "24 query heads", "1, 2, 3, 4, 6, 8, 12, 24"},
+      {"megatron", [](Recipe& r) { r.layout.tp = 48; }, "--tp", "query heads", "24"},
+      {"megatron", [](Recipe& r) { r.layout.tp = 12; }, "--tp", "8 kv heads", "multiple of 8"},
+      {"megatron", [](Recipe& r) { r.layout.tp = 0; }, "--tp", "0", "1 or more"},
+      {"megatron", [](Recipe& r) { r.layout.pp = -1; }, "--pp", "-1", "1 or more"},
+      {"megatron", [](Recipe& r) { r.layout.dp = 0; }, "--dp", "0", "1 or more"},
+      {"megatron", [](Recipe& r) { r.layout.cp = 0; }, "--cp", "0", "1 or more"},
+      {"megatron", [](Recipe& r) { r.micro_batch = 0; }, "--micro-batch", "0", "1 or more"},
+      {"megatron", [](Recipe& r) { r.global_batch = 0; }, "--global-batch", "0", "1 or more"},
+      {"megatron", [](Recipe& r) { r.seq = 0; }, "--seq", "0", "1 or more"},
+      {"megatron", [](Recipe& r) { r.layout.ep = 2; }, "--ep", "no experts", "1"},
+      {"megatron", [](Recipe& r) { r.layout.etp = 2; }, "--etp", "no experts", "1"},
+      {"megatron", [](Recipe& r) { r.layout.hsdp = 3; }, "--hsdp", "does not divide", "1, 2, 4"},
+      {"megatron", [](Recipe& r) { r.layout.zero = 2; }, "--zero", "megatron does not run stage 2", "0 or 1"},
+      {"megatron", [](Recipe& r) { r.layout.zero = 3; }, "--zero", "megatron does not run stage 3", "0 or 1"},
+      {"megatron", [](Recipe& r) { r.layout.schedule = "gpipe"; }, "--schedule", "gpipe", "1f1b"},
+      {"megatron", [](Recipe& r) { r.layout.schedule = "1f1"; }, "--schedule", "1f1", "1f1b"},
+      {"megatron", [](Recipe& r) { r.attention = AttentionKernel::sdpa; }, "--attention", "no sdpa attention", "cudnn"},
+      {"megatron", [](Recipe& r) { r.loss = LossKind::chunked; }, "--loss", "no chunked loss", "fused"},
+      {"megatron", [](Recipe& r) { r.recompute = {RecomputeKind::modules, 0, {"mpl"}}; }, "--recompute", "mpl", "mlp"},
+      {"megatron", [](Recipe& r) { r.recompute = {RecomputeKind::full, 3, {}}; }, "--recompute", "full:N", "full"},
+      {"megatron", [](Recipe& r) { r.layout.sp = true, r.seq = 1023; }, "--seq", "1023 tokens", "multiple of 2"},
+      {"megatron", [](Recipe& r) { r.layout.cp = 3; }, "--seq", "2 x cp", "multiple of 6"},
+      {"megatron", [](Recipe& r) { r.layout.cp = 3, r.layout.sp = true; }, "--seq", "2 x cp x tp", "multiple of 12"},
+      {"megatron", [](Recipe& r) { r.global_batch = 63; }, "--global-batch", "63", "multiple of 4"},
+      {"megatron", [](Recipe& r) { r.micro_batch = 3; }, "--global-batch", "micro-batch 3 x dp 4", "multiple of 12"},
+      {"megatron", [](Recipe& r) { r.layout.vpp = 2, r.layout.schedule = "interleaved"; }, "--vpp", "pipeline", "--pp"},
+      {"megatron", [](Recipe& r) { r.layout.pp = 2, r.layout.vpp = 2; }, "--schedule", "--vpp is 2", "interleaved"},
+      {"megatron", [](Recipe& r) { r.layout.pp = 2, r.layout.schedule = "interleaved"; }, "--schedule",
+       "virtual stages", "--vpp"},
+      {"megatron", [](Recipe& r) { r.layout.pp = 3, r.layout.vpp = 2, r.layout.schedule = "interleaved"; },
+       "--global-batch", "not a multiple of 3", "multiples of 3"},
+      {"megatron", [](Recipe& r) { r.layout.pp = 13; }, "--pp", "12 layers", "at most 12"},
+      {"megatron", [](Recipe& r) { r.layout.pp = 4, r.layout.vpp = 4, r.layout.schedule = "interleaved"; }, "--vpp",
+       "12 layers", "at most 12"},
+      {"megatron", [](Recipe& r) { r.layout.pp = 2, r.layout.vpp = 5, r.layout.schedule = "interleaved"; }, "--vpp",
+       "do not divide the 12 layers", "1, 2, 3, 4, 6, 12"},
+      {"megatron", [](Recipe& r) { r.layout.pp = 2, r.layout.layers_per_stage = {6, 5}; }, "--layers-per-stage",
+       "11 layers", "sum to 12"},
+      {"megatron", [](Recipe& r) { r.layout.pp = 2, r.layout.layers_per_stage = {12}; }, "--layers-per-stage",
+       "1 stages", "2 counts"},
+      {"megatron", [](Recipe& r) { r.layout.pp = 2, r.layout.layers_per_stage = {12, 0}; }, "--layers-per-stage",
+       "0 layers", "1 layer or more"},
+      {"megatron", [](Recipe& r) { r.layout.pp = 2, r.layout.layers_per_stage = {13, -1}; }, "--layers-per-stage",
+       "-1 layers", "1 layer or more"},
+      {"textbook", [](Recipe& r) { r.layout.zero = 4; }, "--zero", "textbook does not run stage 4", "0, 1, 2 or 3"},
+      {"textbook", [](Recipe& r) { r.attention = AttentionKernel::cudnn; }, "--attention", "no cudnn attention",
+       "unfused"},
+      {"textbook", [](Recipe& r) { r.loss = LossKind::fused; }, "--loss", "no fused loss", "plain"},
+      {"megatron", [](Recipe& r) { r.seq = i64{1} << 52; }, "model", "2^53", "smaller"},
+  };
+  for (const Refusal& row : table) {
+    Recipe r = legal(row.stack);
+    ASSERT_TRUE(try_run(model(), stack(row.stack), r).ok());
+    row.change(r);
+    const Result<Case> out = try_run(model(), stack(row.stack), r);
+    ASSERT_FALSE(out.ok()) << row.stack << " " << row.flag << " " << row.reason;
+    EXPECT_EQ(out.error().where, row.flag) << out.error().text();
+    EXPECT_NE(out.error().what.find(row.reason), std::string::npos)
+        << out.error().text() << "\nexpected: " << row.reason;
+    EXPECT_NE((out.error().what + "; " + out.error().valid).find(row.valid), std::string::npos)
+        << out.error().text() << "\nexpected: " << row.valid;
+    EXPECT_FALSE(out.error().valid.empty()) << out.error().text();
+  }
+}
+
+TEST(Legality, AModelBeyondCountingIsRefused) {
+  Architecture a = model();
+  a.layers[0].count = i64{1} << 40;
+  for (LayerRun& run : a.layers) run.kind.mlp.width = i64{1} << 40;
+  a.layers[0].count = 1;
+  a.hidden = i64{1} << 40;
+  const Result<Case> out = try_run(a, stack("megatron"), recipe_for(stack("megatron"), 1024));
+  ASSERT_FALSE(out.ok());
+  EXPECT_NE(out.error().text().find("2^53"), std::string::npos);
+}
+
+TEST(Legality, AnyVocabularyIsCutWithPadding) {
+  for (const char* name : {"textbook", "megatron"}) {
+    for (i64 tp : {1, 2, 4, 8}) {
+      Recipe r = legal(name);
+      r.layout.tp = tp;
+      const Result<Case> out = try_run(model(), stack(name), r);
+      ASSERT_TRUE(out.ok()) << out.error().text();
+      const i64 step = (std::string(name) == "megatron" ? 128 : 1) * tp;
+      EXPECT_EQ(out->head().extents[Axis::vocab].get(), (32001 + step - 1) / step * step);
+    }
+  }
+}
+
+TEST(Split, EvenElseSlotsElseFirstAndLast) {
+  struct Row {
+    i64 layers, pp, vpp;
+    std::vector<i64> split;
+    const char* how;
+  };
+  const Row table[] = {
+      {12, 4, 1, {3, 3, 3, 3}, ""},
+      {126, 16, 1, {7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 7}, "embedding and loss count as slots"},
+      {14, 4, 1, {3, 4, 4, 3}, "embedding and loss count as slots"},
+      {80, 3, 1, {27, 27, 26}, "first and last stage hold the rest"},
+      {61, 8, 1, {7, 8, 8, 8, 8, 8, 8, 6}, "first and last stage hold the rest"},
+      {7, 2, 1, {4, 3}, "first and last stage hold the rest"},
+      {14, 4, 2, {3, 4, 4, 3}, "embedding and loss count as slots"},
+  };
+  for (const Row& row : table) {
+    Layout l;
+    l.pp = row.pp;
+    l.vpp = row.vpp;
+    const Result<Split> split = split_layers(row.layers, l, stack("megatron"));
+    ASSERT_TRUE(split.ok()) << split.error().text();
+    EXPECT_EQ(split->layers, row.split) << row.layers << " over " << row.pp;
+    EXPECT_EQ(split->how, row.how);
+  }
+  Stack even_only = stack("megatron");
+  even_only.uneven_stages = false;
+  Layout l;
+  l.pp = 5;
+  const Result<Split> refused = split_layers(12, l, even_only);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().where, "--pp");
+  EXPECT_EQ(refused.error().valid, "a divisor: 1, 2, 3, 4, 6, 12");
+}
+
+}  // namespace
+}  // namespace preflop::test
