@@ -146,6 +146,31 @@ Result<CatalogueModel> ModelCatalogue::describe(std::string_view name, std::stri
   return describe(rows_[*row]);
 }
 
+ShapeKeys ModelCatalogue::shape_keys(const Row& row) const {
+  ShapeKeys keys;
+  for (const char* column : kShapeColumns) {
+    if (const std::string_view value = cell(row, column); !value.empty()) keys.emplace_back(column, value);
+  }
+  append_details(cell(row, "details"), keys);
+  return keys;
+}
+
+Result<std::string> ModelCatalogue::shape_text(std::string_view name, std::string_view where) const {
+  const Result<std::size_t> found = resolve(name, where);
+  if (!found) return found.error();
+  const Row& row = rows_[*found];
+  if (const std::string_view reason = cell(row, "not_built"); !reason.empty()) {
+    return Error{std::string(where), std::string(cell(row, "id")) + ": " + std::string(reason), {}};
+  }
+  std::string out(cell(row, "base"));
+  char joint = ':';
+  for (const auto& [key, value] : shape_keys(row)) {
+    out += joint + std::string(key) + "=" + std::string(value);
+    joint = ',';
+  }
+  return out;
+}
+
 Result<Architecture> ModelCatalogue::find(std::string_view name, std::string_view where) const {
   const Result<std::size_t> found = resolve(name, where);
   if (!found) return found.error();
@@ -154,11 +179,7 @@ Result<Architecture> ModelCatalogue::find(std::string_view name, std::string_vie
   if (const std::string_view reason = cell(row, "not_built"); !reason.empty()) {
     return Error{std::string(where), id + ": " + std::string(reason), {}};
   }
-  ShapeKeys keys;
-  for (const char* column : kShapeColumns) {
-    if (const std::string_view value = cell(row, column); !value.empty()) keys.emplace_back(column, value);
-  }
-  append_details(cell(row, "details"), keys);
+  const ShapeKeys keys = shape_keys(row);
   Result<Architecture> a = build_shape(cell(row, "base"), keys, tables_[row.table].where(row.row));
   if (!a) return a;
   a->name = id;

@@ -13,6 +13,7 @@
 
 #include "preflop/architecture.hpp"
 #include "preflop/result.hpp"
+#include "src/adapt/shape_string.hpp"
 #include "src/base/csv.hpp"
 
 namespace preflop {
@@ -41,6 +42,9 @@ class ModelCatalogue {
   Result<Architecture> find(std::string_view name, std::string_view where = "MODEL") const;
   Result<CatalogueModel> describe(std::string_view name, std::string_view where = "MODEL") const;
 
+  // The same as a shape string, "llama:layers=80,hidden=8192,..", for a model that differs in a few sizes.
+  Result<std::string> shape_text(std::string_view name, std::string_view where = "MODEL") const;
+
   // In the table's order, those that are refused included.
   std::vector<CatalogueModel> list() const;
 
@@ -61,6 +65,7 @@ class ModelCatalogue {
   }
   CatalogueModel describe(const Row& row) const;
   Result<std::size_t> resolve(std::string_view name, std::string_view where) const;
+  ShapeKeys shape_keys(const Row& row) const;
   Error unknown(std::string_view name, std::string_view where) const;
 
   std::vector<Csv> tables_;

@@ -1,0 +1,188 @@
+#include "src/validate/validate.hpp"
+
+#include <algorithm>
+
+#include "src/base/decimal.hpp"
+
+namespace preflop {
+
+namespace {
+
+using From = Reading::From;
+
+std::string group_of(const std::string& metric, const RowRequest& row) {
+  if (metric == "time.step_seconds") return row.moe ? "time moe" : "time dense";
+  if (metric == "fit.verdict") return "fit";
+  if (metric == "memory.device") return "memory device";
+  return metric == "memory.allocated" && row.stack == "megatron" ? "memory megatron allocated" : "memory allocated or reserved";
+}
+
+// All that the prediction depends on, as text.
+std::string cache_key(const RowRequest& row) {
+  std::string out = row.request.model + "\n" + row.request.on;
+  for (const auto& [key, value] : row.request.keys) out += "\n" + key + "=" + value;
+  if (row.capacity_bytes) out += "\ncapacity=" + std::to_string(*row.capacity_bytes);
+  if (row.scaleout) out += "\nscaleout=" + std::to_string(*row.scaleout);
+  return out;
+}
+
+const double* find(const std::vector<std::pair<std::string, double>>& table, const std::string& name) {
+  for (const auto& [key, value] : table) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<Estimate> estimate_row(const RowRequest& row, const Catalogues& catalogues) {
+  auto problem = pose(row.request, catalogues);
+  if (!problem) return problem.error();
+  Cluster& cluster = problem->cluster;
+  if (row.capacity_bytes) {
+    cluster.gpu.data["capacity_bytes"] = Datum{*row.capacity_bytes, Rung::given, "the row: memory of the card capped"};
+    cluster.platform.data.erase("capacity_bytes");
+  }
+  if (row.scaleout) cluster.platform.data["scaleout_bandwidth"] = Datum{*row.scaleout, Rung::given, "the row: network per accelerator"};
+  return estimate<double>(problem->analysed, cluster);
+}
+
+Result<Validator> Validator::make(const Catalogues& catalogues, const RowWords& words) {
+  Validator out(catalogues, words);
+  auto sources = source_rules();
+  if (!sources) return sources.error();
+  out.sources_ = std::move(sources).value();
+  return out;
+}
+
+const SourceRules& Validator::rules(const std::string& stem) const {
+  static const SourceRules kNone;
+  const auto it = sources_.find(stem);
+  return it == sources_.end() ? kNone : it->second;
+}
+
+const Validator::Predicted& Validator::predict(const RowRequest& row) {
+  const auto [it, fresh] = cache_.try_emplace(cache_key(row));
+  Predicted& p = it->second;
+  if (!fresh) return p;
+  const auto e = estimate_row(row, *catalogues_);
+  if (!e) {
+    p.skip = skip_of(e.error(), row.request);
+    return p;
+  }
+  for (const StageMemory<double>& stage : e->memory.stages) {
+    p.allocated = std::max(p.allocated, stage.allocated.number());
+    p.reserved = std::max(p.reserved, stage.reserved.number());
+    p.device = std::max(p.device, stage.device.number());
+  }
+  p.verdict = e->memory.verdict;
+  p.gpus = static_cast<double>(e->cluster.gpus);
+  p.tokens = static_cast<double>(e->recipe.global_batch) * static_cast<double>(e->recipe.seq);
+  p.palm = e->compute.model.number();
+  for (const auto& [name, flops] : e->compute.conventions) p.conventions.emplace_back(name, flops.number());
+  for (const std::string& line : e->recipe.assumed) {
+    if (line.starts_with("stack=")) p.assumed.push_back(line);
+  }
+  if (e->step) {
+    p.seconds = e->step->seconds.number();
+    p.peak = e->step->peak.number();
+  } else {
+    p.no_time = e->warnings.empty() ? "no step time: the GPU's rates are not known" : e->warnings.front();
+  }
+  return p;
+}
+
+namespace {
+
+// Seconds of a step as the source measured them, in its own terms.
+Result<double> measured_seconds(const Reading& r, double tokens, double seq_tokens, double gpus, double peak, const std::vector<std::pair<std::string, double>>& conventions) {
+  if (r.from == From::seconds) return r.value;
+  if (r.from == From::tokens_per_second_per_gpu) return tokens / (r.value * gpus);
+  if (r.from == From::samples_per_second) return tokens / seq_tokens / r.value;
+  if (r.convention == "unknown") return Error{"", "FLOP convention not stated", ""};
+  const double* flops = find(conventions, r.convention);
+  if (flops == nullptr) return Error{"", "FLOP convention not built: " + r.convention, ""};
+  const double rate = r.from == From::tflops_per_gpu ? r.value : r.value * (r.peak_flops > 0 ? r.peak_flops : peak);
+  if (rate <= 0) return Error{"", "the peak behind the MFU is not known", ""};
+  return *flops * tokens / (rate * gpus);
+}
+
+void judge(Entry& out, Verdict verdict, bool ran) {
+  out.measured_verdict = ran ? "ran" : "oom";
+  if (verdict == Verdict::unknown) {
+    out.skip = {SkipKind::cell, "the GPU's capacity is not known"};
+    return;
+  }
+  out.predicted_verdict = name(verdict);
+  const bool fits = verdict != Verdict::no;
+  out.error = fits == ran ? 0 : fits ? 1 : -1;
+}
+
+}  // namespace
+
+Entry Validator::entry(const Reading& r, const Predicted& p, const RowRequest& row) const {
+  Entry out;
+  out.metric = r.metric;
+  out.group = group_of(r.metric, row);
+  out.skip = row.skip ? row.skip : p.skip;
+  const bool as_such = r.from == From::seconds || r.from == From::bytes;
+  if (as_such) out.measured = r.value;
+  if (r.from == From::verdict) out.measured_verdict = r.value > 0 ? "ran" : "oom";
+  if (r.from == From::tflops_per_gpu || r.from == From::mfu) out.convention = r.convention;
+  if (out.skip) return out;
+  if (r.from == From::verdict) {
+    judge(out, p.verdict, r.value > 0);
+    return out;
+  }
+  if (r.metric == "time.step_seconds") {
+    const auto seq = row.request.keys.find("seq");
+    const double per_sequence = seq == row.request.keys.end() ? 1 : std::max(1.0, parse_decimal(seq->second).ok() ? *parse_decimal(seq->second) : 1.0);
+    const auto seconds = measured_seconds(r, p.tokens, per_sequence, p.gpus, p.peak, p.conventions);
+    if (seconds) out.measured = *seconds;
+    if (!p.seconds) out.skip = {SkipKind::cell, p.no_time};
+    else if (!seconds) out.skip = {seconds.error().what.find("not built") == std::string::npos ? SkipKind::cell : SkipKind::not_built, seconds.error().what};
+    else out.predicted = *p.seconds;
+    if (p.peak > 0) out.model_flops_rate = p.palm * p.tokens / (p.gpus * p.peak);
+  } else {
+    out.predicted = r.metric == "memory.allocated" ? p.allocated : r.metric == "memory.reserved" ? p.reserved : p.device;
+  }
+  if (out.predicted && out.measured && *out.measured > 0) out.error = *out.predicted / *out.measured - 1;
+  return out;
+}
+
+RowVerdict Validator::add(const Row& row, const std::string& stem, std::vector<Entry>& entries) {
+  RowRequest request = row_request(row, rules(stem), *words_, *catalogues_);
+  static const Predicted kNothing;
+  const Predicted& p = request.skip ? kNothing : predict(request);
+  std::vector<std::string> assumed = std::move(request.assumed);
+  for (const std::string& line : p.assumed) {
+    std::replace(assumed.begin(), assumed.end(), std::string("stack=default"), line);
+  }
+  const auto shared = std::make_shared<const std::vector<std::string>>(std::move(assumed));
+  const auto later = std::make_shared<const std::vector<std::string>>(std::move(request.not_modelled));
+  const auto flags = std::make_shared<const std::vector<std::string>>(row.flags);
+  for (const Reading& reading : request.readings) {
+    Entry e = entry(reading, p, request);
+    e.id = row.id;
+    e.source = stem;
+    e.assumed = shared;
+    e.not_modelled = later;
+    e.flags = flags;
+    entries.push_back(std::move(e));
+  }
+  return {request.states_enough, request.measures, row.flag("duplicate"), request.skip ? request.skip : p.skip};
+}
+
+Explained Validator::explain(const Row& row, const std::string& stem) {
+  Explained out;
+  out.row = row_request(row, rules(stem), *words_, *catalogues_);
+  if (!out.row.skip) {
+    auto e = estimate_row(out.row, *catalogues_);
+    if (e) out.estimate = std::move(e).value();
+    else out.row.skip = skip_of(e.error(), out.row.request);
+  }
+  add(row, stem, out.entries);
+  return out;
+}
+
+}  // namespace preflop

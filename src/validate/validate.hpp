@@ -1,0 +1,83 @@
+// Predicted against measured: every quantity that a row measured becomes one entry, skipped ones too.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "src/adapt/row_request.hpp"
+#include "src/step/estimate.hpp"
+
+namespace preflop {
+
+struct Entry {
+  std::string id;
+  std::string source;  // stem of the row's file
+  std::string group;   // whose errors belong together: "time dense", "time moe", "memory megatron allocated",
+                       // "memory allocated or reserved", "memory device", "fit"
+  std::string metric;  // time.step_seconds, memory.allocated|reserved|device, fit.verdict
+  std::optional<double> measured;       // SI; empty: skipped before it could be converted, or a verdict
+  std::optional<double> predicted;      // SI; empty: skipped, or a verdict
+  std::string measured_verdict;         // ran | oom
+  std::string predicted_verdict;        // fits | tight | no
+  std::optional<double> error;          // predicted / measured - 1; a verdict: 0 right, 1 said to fit but did not, -1 the reverse
+  std::shared_ptr<const std::vector<std::string>> assumed, not_modelled, flags;  // of the row, shared by its entries
+  std::string convention;               // of TFLOP/s or MFU that were converted; empty: measured as such
+  Skip skip;
+  double model_flops_rate = 0;          // time: palm FLOPs a step / (GPUs x peak): seconds at an MFU of 1
+};
+
+// What a row says about the mapping, apart from its entries.
+struct RowVerdict {
+  bool states_enough = false;  // model or shape, GPU, count, sequence, micro-batch and kind of training
+  bool measures = false;
+  bool duplicate = false;
+  Skip skip;                   // of the recipe, before any reading is converted
+};
+
+// A row with its recipe and prediction, for --explain.
+struct Explained {
+  RowRequest row;
+  std::optional<Estimate> estimate;  // absent when skipped
+  std::vector<Entry> entries;
+};
+
+class Validator {
+ public:
+  // Both must outlive the validator.
+  static Result<Validator> make(const Catalogues& catalogues, const RowWords& words);
+
+  // Appends one entry for each quantity that the row measured.
+  RowVerdict add(const Row& row, const std::string& stem, std::vector<Entry>& entries);
+  Explained explain(const Row& row, const std::string& stem);
+
+ private:
+  struct Predicted {
+    Skip skip;
+    std::optional<double> seconds;
+    std::string no_time;
+    double allocated = 0, reserved = 0, device = 0;
+    Verdict verdict = Verdict::unknown;
+    double tokens = 0, gpus = 0, peak = 0, palm = 0;  // palm: FLOPs per token
+    std::vector<std::pair<std::string, double>> conventions;  // FLOPs per token
+    std::vector<std::string> assumed;                         // the stack, where the row has none
+  };
+  Validator(const Catalogues& catalogues, const RowWords& words) : catalogues_(&catalogues), words_(&words) {}
+
+  const SourceRules& rules(const std::string& stem) const;
+  const Predicted& predict(const RowRequest& row);
+  Entry entry(const Reading& reading, const Predicted& p, const RowRequest& row) const;
+
+  const Catalogues* catalogues_;
+  const RowWords* words_;
+  std::map<std::string, SourceRules, std::less<>> sources_;
+  std::unordered_map<std::string, Predicted> cache_;  // recipes repeat: by their whole text
+};
+
+// pose() and estimate() of a row's request, with the machine's values that the row states.
+Result<Estimate> estimate_row(const RowRequest& row, const Catalogues& catalogues);
+
+}  // namespace preflop
