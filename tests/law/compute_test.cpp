@@ -152,6 +152,8 @@ RC_GTEST_PROP(Step, BreakdownSumsToTheSeconds, ()) {
     sum += part->number();
   }
   RC_ASSERT(sum == e.step->seconds.number());
+  const double bubble = e.step->breakdown[static_cast<int>(Lost::bubble)]->number();
+  RC_ASSERT((bubble > 0) == (d.recipe.layout.pp > 1));
   RC_ASSERT(e.step->mfu.number() > 0 && e.step->mfu <= e.step->hfu);
 }
 

@@ -144,6 +144,19 @@ TEST(MegatronSaved, GptLayer) {
   }
 }
 
+TEST(MegatronSaved, NormsOfQueriesAndKeysKeepTheMergedProductAlive) {
+  // The key's norm keeps its view of the product, 2T(H + 2K)d; the query's a copy, 2THd; 4 bytes a row each.
+  for (const Size& z : {kLlama70, kLlama405}) {
+    for (i64 t : kTp) {
+      Architecture a = llama_of(z);
+      a.layers[0].kind.attention.qk_norm = QkNorm::head;
+      const i64 T = z.s * z.b;
+      const i64 more = 2 * T * (z.H + 2 * z.K) * z.d / t + 2 * T * z.H * z.d / t + 4 * T * (z.H + z.K) / t;
+      EXPECT_EQ(kept(a, megatron(z, t)), formula(z, t) + more);
+    }
+  }
+}
+
 TEST(MegatronSaved, DropoutAddsAByteAnElement) {
   const Size z{2048, 2, 4096, 32, 32, 128, 16384};
   const Architecture with = gpt({.h = z.h, .a = z.H, .dropout = 0.1}),
