@@ -54,10 +54,8 @@ void expect_close(Ours ours, Theirs theirs, Draw draw, int points = kPoints) {
 
 TEST(Math, exp) {
   Points p(1);
-  expect_close(
-      math::exp, [](double x) { return std::exp(x); }, [&] { return p.between(-746, 710); });
-  expect_close(
-      math::exp, [](double x) { return std::exp(x); }, [&] { return p.between(-1, 1); });
+  expect_close(math::exp, [](double x) { return std::exp(x); }, [&] { return p.between(-746, 710); });
+  expect_close(math::exp, [](double x) { return std::exp(x); }, [&] { return p.between(-1, 1); });
   EXPECT_EQ(math::exp(0), 1);
   EXPECT_EQ(math::exp(-0.0), 1);
   EXPECT_EQ(math::exp(kInf), kInf);
@@ -71,10 +69,8 @@ TEST(Math, exp) {
 
 TEST(Math, expm1) {
   Points p(2);
-  expect_close(
-      math::expm1, [](double x) { return std::expm1(x); }, [&] { return p.between(-60, 710); });
-  expect_close(
-      math::expm1, [](double x) { return std::expm1(x); }, [&] { return p.between(-2, 2); });
+  expect_close(math::expm1, [](double x) { return std::expm1(x); }, [&] { return p.between(-60, 710); });
+  expect_close(math::expm1, [](double x) { return std::expm1(x); }, [&] { return p.between(-2, 2); });
   expect_close(
       math::expm1, [](double x) { return std::expm1(x); },
       [&] { return std::ldexp(p.between(-1, 1), -static_cast<int>(p.between(0, 80))); });
@@ -86,12 +82,9 @@ TEST(Math, expm1) {
 
 TEST(Math, log) {
   Points p(3);
-  expect_close(
-      math::log, [](double x) { return std::log(x); }, [&] { return p.positive(); });
-  expect_close(
-      math::log, [](double x) { return std::log(x); }, [&] { return p.between(0.5, 2); });
-  expect_close(
-      math::log, [](double x) { return std::log(x); }, [&] { return 1 + p.between(-1e-8, 1e-8); });
+  expect_close(math::log, [](double x) { return std::log(x); }, [&] { return p.positive(); });
+  expect_close(math::log, [](double x) { return std::log(x); }, [&] { return p.between(0.5, 2); });
+  expect_close(math::log, [](double x) { return std::log(x); }, [&] { return 1 + p.between(-1e-8, 1e-8); });
   EXPECT_EQ(math::log(1), 0);
   EXPECT_EQ(math::log(0), -kInf);
   EXPECT_EQ(math::log(-0.0), -kInf);
@@ -103,10 +96,8 @@ TEST(Math, log) {
 
 TEST(Math, log2) {
   Points p(4);
-  expect_close(
-      math::log2, [](double x) { return std::log2(x); }, [&] { return p.positive(); });
-  expect_close(
-      math::log2, [](double x) { return std::log2(x); }, [&] { return p.between(0.5, 2); });
+  expect_close(math::log2, [](double x) { return std::log2(x); }, [&] { return p.positive(); });
+  expect_close(math::log2, [](double x) { return std::log2(x); }, [&] { return p.between(0.5, 2); });
   for (int k = -1074; k <= 1023; ++k) EXPECT_EQ(math::log2(std::ldexp(1.0, k)), k);
   EXPECT_EQ(math::log2(0), -kInf);
   EXPECT_TRUE(std::isnan(math::log2(-1)));
@@ -114,10 +105,8 @@ TEST(Math, log2) {
 
 TEST(Math, log1p) {
   Points p(5);
-  expect_close(
-      math::log1p, [](double x) { return std::log1p(x); }, [&] { return p.between(-1, 1); });
-  expect_close(
-      math::log1p, [](double x) { return std::log1p(x); }, [&] { return p.positive(); });
+  expect_close(math::log1p, [](double x) { return std::log1p(x); }, [&] { return p.between(-1, 1); });
+  expect_close(math::log1p, [](double x) { return std::log1p(x); }, [&] { return p.positive(); });
   expect_close(
       math::log1p, [](double x) { return std::log1p(x); },
       [&] { return std::ldexp(p.between(-1, 1), -static_cast<int>(p.between(0, 80))); });
