@@ -225,6 +225,15 @@ Status complete_layout(const Request& request, const Model& model, const Stack& 
   return check_tokens(recipe);
 }
 
+// What a config.json or a shape string left open. A catalogue's row leaves nothing open.
+void assume_shape(const Request& request, const Architecture& a, Recipe& recipe) {
+  const bool shape = !request.config && looks_like_shape(request.model);
+  for (const std::string& line : a.assumed) assume(recipe, line + " (--assume)");
+  if (!request.config && !shape) return;
+  for (const std::string& line : a.defaulted)
+    assume(recipe, line + (shape ? " (not in the shape string)" : " (not in config.json: the default of its class)"));
+}
+
 }  // namespace
 
 Result<Catalogues> Catalogues::load(const std::map<std::string, std::string>& overlays) {
@@ -269,6 +278,7 @@ Result<Problem> pose(const Request& request, const Catalogues& catalogues) {
   if (!summarise(*out.model).params_total.valid())
     return Error{"MODEL", "more than 2^53 parameters", "a smaller shape"};
   if (Status s = complete_layout(request, *out.model, *out.stack, out.cluster, recipe); !s) return s.error();
+  assume_shape(request, out.architecture, recipe);
   auto analysed = analyse_recipe(*out.model, *out.stack, recipe);
   if (!analysed) return analysed.error();
   out.analysed = std::move(analysed).value();

@@ -3,35 +3,8 @@
 //   gpt:layers=96,hidden=12288,heads=96,vocab=51200
 //   llama:layers=80,hidden=8192,heads=64,kv_heads=8,ffn=28672,vocab=128256
 //
-// The word before the colon says what the keys that are not given are:
-//
-//   key                gpt (GPT-2, Megatron's GPT)   llama                 values
-//   layers hidden heads vocab            needed                            whole numbers, 51200 or 128Ki
-//   kv_heads           heads                         heads                 a divisor of heads
-//   head_dim           hidden / heads                hidden / heads
-//   ffn                4 * hidden                    8/3 * hidden, up to   width of one branch
-//                                                    a multiple of 256
-//   seq                2048                          not stated            the model's maximum, in tokens
-//   tied               true                          false                 true | false
-//   gated              false                         true                  true | false
-//   activation         gelu                          silu                  gelu | relu | relu2 | silu
-//   norm               layer                         rms                   rms | layer | layer_no_bias | none
-//   placement          pre                           pre                   pre | post | sandwich | shared_pre |
-//   split_pre bias               true                          false                 of every linear layer but the head
-//   qkv_bias out_bias mlp_bias                       as bias
-//   head_bias          false                         false
-//   qk_norm            none                          none                  none | head | per_head | full
-//   positions          learned                       rope                  learned | rope | alibi | none
-//   position_rows      seq                           -                     rows of the learned table
-//   dropout            0.1                           0                     on the outputs of attention and MLP
-//   attention_dropout embedding_dropout              as dropout
-//   window             none                          none                  sliding window in tokens
-//   full_every         0                             0                     with window: every N-th layer sees
-//   everything nope_every         0                             0                     every N-th layer has no rotary
-//   embedding embedding_norm     false                         false                 true | false final_norm true true
-//   true | false
-//
-// gpt with gated=true needs its ffn: implementations differ in what they take.
+// The word before the colon says what the keys that are not given are. docs/shape-strings.md has the table of
+// keys, defaults and values; tests/cli/test_custom.py holds it to the code.
 #pragma once
 
 #include <string>

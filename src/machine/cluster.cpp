@@ -184,19 +184,27 @@ const Datum& Cluster::datum(std::string_view field) const {
   return chip.value || find_field(gpu_fields(), field) != nullptr ? chip : own;
 }
 
+void add_assumed_rung(Cluster& cluster, std::string_view field) {
+  const Datum& datum = cluster.datum(field);
+  if (!datum.value || (datum.rung != Rung::same_chip && datum.rung != Rung::class_rule)) return;
+  const std::string begin = std::string(field) + "=";
+  for (const std::string& line : cluster.assumed) {
+    if (line.starts_with(begin)) return;
+  }
+  const MachineField* known = find_field(gpu_fields(), field);
+  if (known == nullptr) known = find_field(platform_fields(), field);
+  if (known == nullptr) return;
+  const std::string why = datum.source.substr(0, datum.source.find(';'));
+  cluster.assumed.push_back(
+      fmt::format("{}{} ({}: {})", begin, display(*datum.value, known->kind), rung_name(datum.rung), why));
+}
+
 void add_assumed_rungs(Cluster& cluster) {
   const bool has_bf16 = cluster.datum("bf16_flops").value.has_value();
   std::vector<std::string_view> fields = {"capacity_bytes", "memory_bandwidth", has_bf16 ? "bf16_flops" : "fp16_flops"};
   if (cluster.gpus > 1) fields.push_back("scaleup_bandwidth");
   if (cluster.nodes() > 1) fields.push_back("scaleout_bandwidth");
-  for (const std::string_view name : fields) {
-    const Datum& datum = cluster.datum(name);
-    if (!datum.value || (datum.rung != Rung::same_chip && datum.rung != Rung::class_rule)) continue;
-    const std::string why = datum.source.substr(0, datum.source.find(';'));
-    cluster.assumed.push_back(fmt::format("{}={} ({}: {})", name,
-                                          display(*datum.value, find_field(gpu_fields(), name)->kind),
-                                          rung_name(datum.rung), why));
-  }
+  for (const std::string_view name : fields) add_assumed_rung(cluster, name);
 }
 
 Result<std::int64_t> read_size(std::string_view text, std::string_view where, std::string_view what) {

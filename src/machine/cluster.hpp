@@ -19,7 +19,9 @@ Result<Cluster> build_cluster(const Gpu& gpu, const Platform& platform, std::int
 // A whole number from 1 to kMaxGpus; `what` names it in errors.
 Result<std::int64_t> read_size(std::string_view text, std::string_view where, std::string_view what);
 
-// One line for each of the cluster's main fields whose rung is below exact, ready to print.
+// A line, ready to print, when the field's rung is below exact and has none yet.
+void add_assumed_rung(Cluster& cluster, std::string_view field);
+// The same for the cluster's main fields.
 void add_assumed_rungs(Cluster& cluster);
 
 }  // namespace preflop

@@ -9,14 +9,20 @@ const std::vector<Convention>& conventions() {
   static const std::vector<Convention> kTable = {
       {"palm", "6N + 12 L h s: all parameters, every query sees every key", W::parameters, true, Visible::full, false,
        3, false, "Chowdhery et al. 2022 (PaLM), arXiv:2204.02311 appendix B"},
+      {"palm-no-embedding", "6 (N - tables) + 12 L h s: the embedding tables, which multiply nothing, left out",
+       W::parameters_no_tables, true, Visible::full, false, 3, false, "pytorch/torchtitan PR #280 and issue #452"},
       {"6n", "6N: all parameters, no attention", W::parameters, false, Visible::full, false, 3, false,
        "Kaplan et al. 2020, arXiv:2001.08361"},
       {"6n-no-embedding", "6N without the embedding tables", W::parameters_no_tables, false, Visible::full, false, 3,
        false, "Kaplan et al. 2020, arXiv:2001.08361 section 2.1"},
+      {"8n", "8N: all parameters, no attention, one more forward for full recomputation", W::parameters, false,
+       Visible::full, false, 4, false, "bigscience-workshop/bigscience math/README.md"},
       {"bridge", "executed products, causal half of the attention, padded logits", W::products, true, Visible::causal,
        true, 3, false, "NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/training/utils/flop_utils.py"},
-      {"nemo24", "executed products, attention not halved, padded logits", W::products, true, Visible::full, true, 3,
-       false, "NVIDIA/NeMo up to 2.2 nemo/collections/common/metrics/perf_metrics.py"},
+      {"nemo24", "executed products, attention not halved, logits not padded", W::products, true, Visible::full, false,
+       3, false, "NVIDIA/NeMo up to 2.2 nemo/collections/common/metrics/perf_metrics.py"},
+      {"korthikanti", "executed products, attention not halved, padded logits: 72 B s L h^2 (1 + s/6h + V/12Lh)",
+       W::products, true, Visible::full, true, 3, false, "Korthikanti et al. 2022, arXiv:2205.05198 appendix A"},
       {"narayanan", "executed products with full recomputation: 96 B s L h^2 (1 + s/6h + V/16Lh)", W::products, true,
        Visible::full, true, 4, false, "Narayanan et al. 2021, arXiv:2104.04473 section 5.1"},
       {"hfu", "executed products, attention not halved, and what this recipe recomputes", W::products, true,
@@ -139,15 +145,21 @@ FlopsPerToken<N> products(const Whole& whole, const Convention& c, const Filter&
 }
 
 template <class N>
-FlopsPerToken<N> from_parameters(const Analysed& a, bool tables) {
+FlopsPerToken<N> from_parameters(const Analysed& a, const Convention& c) {
+  const bool tables = c.weights == Convention::Weights::parameters;
   const ModelSummary summary = summarise(*a.model);
   const Count counted = tables ? summary.params_active : summary.params_active - summary.params_embedding;
   const N params = leaf<N>(counted.real(), [&] {
     return Origin{tables ? "N, parameters" : "N, parameters without tables", "", "read off the operators' weights", {}};
   });
   const N multiply_add = leaf<N>(2, [] { return Origin{"FLOPs per multiply-add", "", "definition", {}}; });
-  const N passes =
-      leaf<N>(kPasses, [] { return Origin{"passes: forward, input gradient, weight gradient", "", "definition", {}}; });
+  const N passes = leaf<N>(c.layer_passes, [&] {
+    return Origin{c.layer_passes > kPasses ? "passes: forward twice, input gradient, weight gradient"
+                                           : "passes: forward, input gradient, weight gradient",
+                  "",
+                  "definition",
+                  {}};
+  });
   return FlopsPerToken<N>(multiply_add * passes * params);
 }
 
@@ -161,7 +173,7 @@ FlopsPerToken<N> flops_of(const Whole& whole, const Convention& c, bool replay_t
   const bool replay = replay_too || c.replay;
   if (c.weights == Convention::Weights::products)
     return products<N>(whole, c, {true, c.attention, true, replay}, c.name);
-  FlopsPerToken<N> out = from_parameters<N>(whole.analysed, c.weights == Convention::Weights::parameters);
+  FlopsPerToken<N> out = from_parameters<N>(whole.analysed, c);
   if (c.attention) out += attention_of<N>(whole, c);
   if (replay) out += products<N>(whole, c, {true, true, false, true}, "recomputed");
   return named(out, c.name, "FLOP/token");

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <set>
 
+#include "src/machine/cluster.hpp"
+
 namespace preflop {
 
 namespace {
@@ -33,6 +35,22 @@ std::vector<std::string> sources_of(const Analysed& a, const Cluster& cluster) {
   return {out.begin(), out.end()};
 }
 
+// The rates that this recipe's time is made of: those below exact are assumed.
+void assume_rates(Cluster& cluster, const Recipe& recipe) {
+  add_assumed_rung(cluster, peak_field(recipe.precision));
+  if (recipe.mfu) return;
+  if (recipe.precision != "fp32") {
+    add_assumed_rung(cluster, "matmul_bf16_flops");
+    if (!cluster.datum("matmul_bf16_flops").value)
+      cluster.assumed.push_back("matmul_bf16_flops=its dense peak (no matrix product was measured in the sources)");
+  }
+  add_assumed_rung(cluster, "scaleup_domain");
+  const std::optional<double> domain = cluster.datum("scaleup_domain").value;
+  if (domain && *domain < static_cast<double>(cluster.gpus) && !cluster.datum("scaleout_bandwidth").value &&
+      cluster.datum("scaleup_bandwidth").value)
+    cluster.assumed.push_back("scaleout_bandwidth=the scale-up bandwidth (not known for " + cluster.platform.id + ")");
+}
+
 }  // namespace
 
 template <class N>
@@ -46,6 +64,12 @@ EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
   out.step = step_estimate<N>(a, cluster, out.compute);
   if (out.step && a.recipe.tokens) out.run = run_estimate(a.recipe, cluster, *out.step);
   out.sources = sources_of(a, cluster);
+  if (out.step) assume_rates(out.cluster, a.recipe);
+  if (!out.memory.capacity && !cluster.memory_only) {
+    const std::string& why = cluster.datum("capacity_bytes").source;
+    out.warnings.push_back("no verdict: the memory of " + cluster.gpu.id + " is not known" +
+                           (why.empty() ? "" : ": " + why));
+  }
   if (!out.step && !cluster.memory_only) out.warnings.push_back("no step time: " + missing_rates(a, cluster));
   if (out.step && !a.recipe.mfu)
     out.warnings.push_back("the step time is a first-order roofline: real runs are slower");

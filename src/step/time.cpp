@@ -16,7 +16,14 @@ std::string missing_rates(const Analysed& a, const Cluster& cluster) {
     return cluster.gpu.id + " has no known dense " + a.recipe.precision + " peak";
   if (a.recipe.mfu) return "";
   if (lacks("memory_bandwidth")) return cluster.gpu.id + " has no known memory bandwidth";
-  if (a.recipe.layout.tp > 1 && lacks("scaleup_bandwidth")) return cluster.gpu.id + " has no known scale-up bandwidth";
+  // Every group of more than one rank exchanges over the link that it reaches.
+  const Layout& l = a.recipe.layout;
+  const double domain = cluster.datum("scaleup_domain").value.value_or(static_cast<double>(cluster.gpus_per_node));
+  const std::int64_t reaches[] = {l.tp, l.dp * l.cp > 1 ? l.tp * l.cp * l.dp : 1, l.pp > 1 ? l.world() : 1};
+  for (const std::int64_t reach : reaches) {
+    const bool inside = static_cast<double>(reach) <= domain || lacks("scaleout_bandwidth");
+    if (reach > 1 && inside && lacks("scaleup_bandwidth")) return cluster.gpu.id + " has no known scale-up bandwidth";
+  }
   return "";
 }
 
