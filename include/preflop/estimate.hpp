@@ -1,7 +1,7 @@
 // The estimate of one recipe: memory, compute, step time, run. Shape and names follow the JSON
 // contract preflop.estimate/1; every number is SI (bytes, seconds, FLOP), ratios are fractions.
 //
-// Number is double, or Traced to explain: `for_each_number` (src/view/paths) walks the same members
+// Number is double, or Traced to explain: `for_each_number` (src/explain/paths) walks the same members
 // for both, so every number of the JSON has a derivation that ends in the same bits.
 #pragma once
 

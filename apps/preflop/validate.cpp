@@ -1,0 +1,166 @@
+// preflop validate: predicted against measured.
+#include "src/validate/validate.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <unistd.h>
+
+#include "apps/preflop/command.hpp"
+#include "apps/preflop/io.hpp"
+#include "src/base/embedded.hpp"
+#include "src/base/text.hpp"
+#include "src/base/units.hpp"
+#include "src/view/validate.hpp"
+
+namespace preflop::cli {
+
+namespace {
+
+constexpr std::size_t kMaxRowsBytes = std::size_t{1} << 30;
+constexpr std::size_t kRowsPerTick = 64;
+constexpr std::string_view kFolder = "measured/";
+
+// A line on stderr that is drawn over itself; nothing where stderr is no terminal.
+class Progress {
+ public:
+  explicit Progress(std::size_t total) : total_(total), on_(isatty(STDERR_FILENO) != 0 && total > 0) {}
+  ~Progress() {
+    if (on_) std::fputs("\r\033[K", stderr);
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void tick() {
+    if (!on_ || ++done_ % kRowsPerTick != 0) return;
+    constexpr std::size_t kCells = 40;
+    const std::size_t full = done_ * kCells / total_;
+    std::fprintf(stderr, "\r[%s%s] %zu of %zu rows", std::string(full, '#').c_str(), std::string(kCells - full, ' ').c_str(), done_, total_);
+  }
+
+ private:
+  std::size_t total_, done_ = 0;
+  bool on_;
+};
+
+// The tables to validate: the user's file, or the project's own.
+Result<std::vector<RowTable>> tables(const Args& args, const RowWords& words) {
+  std::vector<RowTable> out;
+  if (args.has("rows")) {
+    const std::string path = args.value("rows");
+    const auto text = read_text(path, "--rows", kMaxRowsBytes);
+    if (!text) return text.error();
+    auto table = RowTable::parse(*text, path == "-" ? "standard input" : path, words);
+    if (!table) return table.error();
+    out.push_back(std::move(table).value());
+    return out;
+  }
+  for (std::string_view path : embedded_paths()) {
+    if (!path.starts_with(kFolder)) continue;
+    auto table = RowTable::parse(embedded(path), path, words);
+    if (!table) return table.error();
+    out.push_back(std::move(table).value());
+  }
+  return out;
+}
+
+Status keep_source(const std::string& wanted, std::vector<RowTable>& all) {
+  std::vector<std::string> stems;
+  for (const RowTable& table : all) stems.push_back(table.stem());
+  if (std::find(stems.begin(), stems.end(), wanted) == stems.end()) return text::unknown_name("--source", "source", wanted, stems);
+  std::erase_if(all, [&](const RowTable& table) { return table.stem() != wanted; });
+  return Nothing{};
+}
+
+Result<int> explain_row(const std::string& id, const std::vector<RowTable>& all, Validator& validator) {
+  std::vector<std::string> ids;
+  for (const RowTable& table : all) {
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      const Row row = table.row(i);
+      if (row.id != id) {
+        ids.push_back(row.id);
+        continue;
+      }
+      if (Status s = write_text(explain_row_text(row, validator.explain(row, table.stem())), ""); !s) return s.error();
+      return kDone;
+    }
+  }
+  return text::unknown_name("--explain", "row", id, ids);
+}
+
+Status write_docs(const Report& report, const std::string& folder) {
+  if (!is_folder(folder)) return Error{"--write-docs", text::quoted(folder) + " is not a folder", "a folder, such as docs"};
+  if (Status s = write_text(accuracy_page(report), folder + "/accuracy.md"); !s) return s;
+  for (const auto& [metric, file] : {std::pair{"time.step_seconds", "time"}, std::pair{"memory.allocated", "allocated"}, std::pair{"memory.reserved", "reserved"},
+                                     std::pair{"memory.device", "device"}}) {
+    const std::string svg = accuracy_svg(report, metric);
+    if (svg.empty()) continue;
+    if (Status s = write_text(svg, folder + "/accuracy-" + file + ".svg"); !s) return s;
+  }
+  return Nothing{};
+}
+
+Report validate_all(const std::vector<RowTable>& all, Validator& validator) {
+  std::size_t total = 0;
+  for (const RowTable& table : all) total += table.size();
+  Progress progress(total);
+  Report report;
+  for (const RowTable& table : all) {
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      report.mapping.add(validator.add(table.row(i), table.stem(), report.entries), table.stem());
+      progress.tick();
+    }
+  }
+  return report;
+}
+
+}  // namespace
+
+std::vector<Flag> validate_flags() {
+  std::vector<Flag> out = {{"rows", "FILE.csv", "your own measured runs (docs/rows-format.md); - for stdin", "rows"},
+                           {"source", "NAME", "one source of the project's, such as llm-foundry", "rows"},
+                           {"worst", "N", "how many of the rows farthest off are listed (10)", "rows"},
+                           {"explain", "ID", "one row: its recipe, and the prediction beside the measurement", "rows"},
+                           {"write-docs", "FOLDER", "write accuracy.md and its pictures there", "output"}};
+  for (Flag& flag : output_flags()) out.push_back(std::move(flag));
+  return out;
+}
+
+Result<int> run_validate(const Args& args) {
+  std::map<std::string, std::string> overlays;
+  if (args.has("data-dir")) {
+    auto read = read_data_dir(args.value("data-dir"));
+    if (!read) return read.error();
+    overlays = std::move(read).value();
+  }
+  const auto catalogues = Catalogues::load(overlays);
+  if (!catalogues) return catalogues.error();
+  const auto words = RowWords::load();
+  if (!words) return words.error();
+  auto all = tables(args, *words);
+  if (!all) return all.error();
+  if (args.has("source")) {
+    if (Status s = keep_source(args.value("source"), *all); !s) return s.error();
+  }
+  for (const RowTable& table : *all) {
+    for (const std::string& warning : table.warnings()) complain(warning);
+  }
+  ValidateTextOptions options;
+  options.everything = args.has("verbose");
+  options.brief = args.has("quiet");
+  if (args.has("worst")) {
+    const auto n = parse_count(args.value("worst"), "--worst");
+    if (!n) return n.error();
+    options.worst = static_cast<std::size_t>(n->get());
+  }
+  auto validator = Validator::make(*catalogues, *words);
+  if (!validator) return validator.error();
+  if (args.has("explain")) return explain_row(args.value("explain"), *all, *validator);
+  const Report report = validate_all(*all, *validator);
+  if (args.has("write-docs")) {
+    if (Status s = write_docs(report, args.value("write-docs")); !s) return s.error();
+    return kDone;
+  }
+  if (Status s = emit(args, [&] { return validate_json_value(report); }, [&] { return validate_text(report, options); }); !s) return s.error();
+  return kDone;
+}
+
+}  // namespace preflop::cli

@@ -1,0 +1,25 @@
+// An explanation for people and as JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "src/explain/explain.hpp"
+
+namespace preflop {
+
+// Formula, substituted numbers, sources, indented, at most 80 columns. Of long sums the largest terms
+// are shown and the rest is summed on one line, unless `everything`.
+std::string explain_text(const Explanation& explanation, bool everything);
+
+// {schema: preflop.explain/1, term, path, value, unit, tree {op, name, value, unit, detail, source, count, inputs}}
+nlohmann::json explain_json_value(const Explanation& explanation);
+
+std::string term_list_text(const std::vector<TermLine>& terms);
+nlohmann::json term_list_json(const std::vector<TermLine>& terms);
+
+// A number with its unit as the derivation prints it: "23.0 GiB", "9.89e14 FLOP/s", "8,192".
+std::string shown_number(double value, std::string_view unit);
+
+}  // namespace preflop

@@ -1,0 +1,138 @@
+#include "src/view/json.hpp"
+
+#include "src/adapt/request.hpp"
+#include "src/explain/paths.hpp"
+#include "src/stack/stack_reader.hpp"
+
+namespace preflop {
+
+namespace {
+
+using Json = nlohmann::json;
+
+Json list(const std::vector<std::string>& items) {
+  Json out = Json::array();
+  for (const std::string& item : items) out.push_back(item);
+  return out;
+}
+
+Json cluster_json(const Cluster& c) {
+  return {{"gpu", c.gpu.id},    {"platform", c.platform.id.empty() ? Json(nullptr) : Json(c.platform.id)},
+          {"gpus", c.gpus},     {"gpus_per_node", c.gpus_per_node},
+          {"nodes", c.nodes()}, {"assumed", list(c.assumed)}};
+}
+
+void put_layout(Json& out, const Recipe& r, const Estimate& e) {
+  const Layout& l = r.layout;
+  out["tp"] = l.tp;
+  out["pp"] = l.pp;
+  out["vpp"] = l.vpp;
+  out["cp"] = l.cp;
+  out["ep"] = l.ep;
+  out["etp"] = l.etp;
+  out["dp"] = l.dp;
+  out["sp"] = l.sp;
+  out["zero"] = l.zero;
+  out["hsdp"] = l.hsdp > 0 ? Json(l.hsdp) : Json(nullptr);
+  out["schedule"] = l.schedule;
+  Json stages = Json::array();
+  for (const auto& stage : e.memory.stages) stages.push_back(stage.layers);
+  out["layers_per_stage"] = std::move(stages);
+}
+
+// Every key of a recipe; those that are not built yet are null.
+Json recipe_json(const Estimate& e) {
+  const Recipe& r = e.recipe;
+  Json out = Json::object();
+  for (const Key& key : request_keys()) out[key.name] = nullptr;
+  put_layout(out, r, e);
+  out["seq"] = r.seq;
+  out["micro_batch"] = r.micro_batch;
+  out["global_batch"] = r.global_batch;
+  out["precision"] = r.precision;
+  out["optimizer"] = r.optimizer;
+  out["weight_dtype"] = name(r.weight_dtype);
+  out["grad_dtype"] = name(r.grad_dtype);
+  out["master_dtype"] = name(r.master_dtype);
+  out["moment_dtype"] = name(r.moment_dtype);
+  out["recompute"] = recompute_text(r.recompute);
+  out["attention"] = name(r.attention);
+  out["loss"] = name(r.loss);
+  out["stack"] = stack_text(r);
+  out["tokens"] = r.tokens ? json_number(*r.tokens) : Json(nullptr);
+  out["mfu"] = r.mfu ? json_number(*r.mfu) : Json(nullptr);
+  out["mfu_convention"] = r.mfu ? Json(r.mfu_convention) : Json(nullptr);
+  out["assumed"] = list(r.assumed);
+  return out;
+}
+
+// What the walk over the numbers does not set.
+void put_words(Json& out, const Estimate& e) {
+  const MemoryEstimate<double>& m = e.memory;
+  Json& memory = out["memory"];
+  memory["verdict"] = m.verdict == Verdict::unknown ? Json(nullptr) : Json(name(m.verdict));
+  memory["fits"] = m.verdict == Verdict::unknown ? Json(nullptr) : Json(m.verdict != Verdict::no);
+  memory["peak_stage"] = m.peak_stage;
+  memory["peak_moment"] = name(m.stages[m.peak_stage].moment);
+  memory["way_out"] = Json::array();
+  for (std::size_t i = 0; i < m.stages.size(); ++i) {
+    Json& stage = memory["stages"][i];
+    stage["stage"] = m.stages[i].stage;
+    stage["layers"] = m.stages[i].layers;
+    stage["moment"] = name(m.stages[i].moment);
+  }
+  out["compute"]["convention"] = e.compute.convention;
+  out["step"]["mfu_convention"] = e.step ? Json(e.step->mfu_convention) : Json(nullptr);
+  out["run"]["losses"] = Json::object();
+}
+
+}  // namespace
+
+std::string recompute_text(const Recompute& recompute) {
+  std::string out;
+  switch (recompute.kind) {
+    case RecomputeKind::none:
+      return "none";
+    case RecomputeKind::selective:
+      return "selective";
+    case RecomputeKind::full:
+      return recompute.layers > 0 ? "full:" + std::to_string(recompute.layers) : "full";
+    case RecomputeKind::modules:
+      break;
+  }
+  for (const std::string& module : recompute.modules) out += (out.empty() ? "" : ",") + module;
+  return out;
+}
+
+std::string stack_text(const Recipe& r) {
+  return r.stack_generation.empty() ? r.stack : r.stack + "@" + r.stack_generation;
+}
+
+Json estimate_json_value(const Estimate& e) {
+  Json out = Json::object();
+  out["schema"] = "preflop.estimate/1";
+  for_each_number(e, [&](const std::string& path, const std::optional<double>& value, const char*) {
+    json_put(out, path, value ? json_number(*value) : Json(nullptr));
+  });
+  put_words(out, e);
+  out["model"]["name"] = e.model.name;
+  out["cluster"] = cluster_json(e.cluster);
+  out["recipe"] = recipe_json(e);
+  out["sources"] = list(e.sources);
+  out["warnings"] = list(e.warnings);
+  return out;
+}
+
+Json napkin_json_value(const Napkin& n) {
+  const auto or_null = [](const auto& quantity) { return quantity ? json_number(quantity->number()) : Json(nullptr); };
+  return {{"schema", "preflop.napkin/1"},
+          {"state_bytes", json_number(n.state.number())},
+          {"flops", or_null(n.flops)},
+          {"cluster_flops_per_second", or_null(n.cluster)},
+          {"ideal_seconds", or_null(n.ideal)},
+          {"expected_low_seconds", or_null(n.expected_low)},
+          {"expected_high_seconds", or_null(n.expected_high)},
+          {"gpu_hours", or_null(n.gpu_hours)}};
+}
+
+}  // namespace preflop

@@ -1,0 +1,32 @@
+// The JSON contract: preflop.estimate/1 and preflop.napkin/1, and the catalogues.
+//
+// SI base units, ratios as fractions, unknown = null, keys sorted, no wall-clock: the same bytes from
+// every build.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "preflop/estimate.hpp"
+#include "src/run/napkin.hpp"
+
+namespace preflop {
+
+// Indented by two, sorted keys, short lists of scalars on one line; numbers in the shortest form that
+// reads back the same. No line end at the end.
+std::string json_text(const nlohmann::json& value);
+
+// A number of the contract: whole ones below 2^53 as integers, not finite ones as null.
+nlohmann::json json_number(double value);
+
+// Puts a value at a path such as "memory.stages[0].weights", making what is missing on the way.
+void json_put(nlohmann::json& root, const std::string& path, nlohmann::json value);
+
+nlohmann::json estimate_json_value(const Estimate& estimate);
+nlohmann::json napkin_json_value(const Napkin& napkin);
+
+// The text of one value of a recipe as its flag takes it: "full:4", "megatron@core-0.14", "15,16,15".
+std::string recompute_text(const Recompute& recompute);
+std::string stack_text(const Recipe& recipe);
+
+}  // namespace preflop

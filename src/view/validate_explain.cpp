@@ -1,0 +1,95 @@
+// One measured row: the recipe it became and the prediction's ledger beside the measurement.
+#include "src/base/text.hpp"
+#include "src/view/memory_text.hpp"
+#include "src/view/validate.hpp"
+
+namespace preflop {
+
+namespace {
+
+constexpr std::size_t kWidth = 80;
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+std::string section(const std::string& title, const std::vector<std::string>& items, const char* none) {
+  std::string joined;
+  for (const std::string& item : items) joined += (joined.empty() ? "" : "; ") + item;
+  std::string out = title + "\n";
+  for (const std::string& line : text::wrapped(joined.empty() ? none : joined, kWidth - 2)) out += "  " + line + "\n";
+  return out;
+}
+
+std::string quoted_if_needed(const std::string& word) {
+  return word.find_first_of(" ()") == std::string::npos ? word : "'" + word + "'";
+}
+
+// The request as the command line that gives the same recipe. Values that the machine's data are
+// replaced by (a capped card, a stated network) have no flag and are listed apart.
+std::string command_line(const RowRequest& row) {
+  std::string out = "preflop estimate " + quoted_if_needed(row.request.model) + " --on " + quoted_if_needed(row.request.on);
+  for (const auto& [key, value] : row.request.keys) {
+    std::string flag = key;
+    for (char& c : flag) c = c == '_' ? '-' : c;
+    if (key == "sp") {
+      out += value == "true" ? " --sp" : " --no-sp";
+    } else {
+      out += " --" + flag + " " + value;
+    }
+  }
+  return out;
+}
+
+std::string amount(const Entry& e, const std::optional<double>& v) {
+  if (!v) return "-";
+  return e.metric == "time.step_seconds" ? text::fixed(*v, 3) + " s" : text::fixed(*v / kGiB, 2) + " GiB";
+}
+
+std::string readings_text(const std::vector<Entry>& entries) {
+  text::Table table(kWidth, 2);
+  table.column("").column("measured", text::Table::Align::right).column("predicted", text::Table::Align::right).column("error", text::Table::Align::right).column("");
+  for (const Entry& e : entries) {
+    const bool verdict = e.metric == "fit.verdict";
+    const std::string note = e.skip ? "skipped: " + e.skip.reason : e.convention.empty() ? "" : "converted: " + e.convention;
+    const auto word = [](const std::string& text) { return text.empty() ? std::string("-") : text; };
+    table.row({e.metric, verdict ? word(e.measured_verdict) : amount(e, e.measured), verdict ? word(e.predicted_verdict) : amount(e, e.predicted),
+               e.error && !verdict ? text::percent(*e.error) : "", note});
+  }
+  return table.str();
+}
+
+std::string time_text(const StepEstimate<double>& step) {
+  text::Table table(kWidth, 2);
+  table.column("").column("seconds", text::Table::Align::right).column("share", text::Table::Align::right);
+  for (int i = 0; i < kLost; ++i) {
+    if (!step.breakdown[i] || step.breakdown[i]->number() == 0) continue;
+    const double seconds = step.breakdown[i]->number();
+    table.row({name(static_cast<Lost>(i)), text::fixed(seconds, 4), text::percent(seconds / step.seconds.number())});
+  }
+  table.rule().row({"step", text::fixed(step.seconds.number(), 4), ""});
+  return "\nStep time (" + step.method + ")\n" + table.str();
+}
+
+}  // namespace
+
+std::string explain_row_text(const Row& row, const Explained& explained) {
+  const RowRequest& r = explained.row;
+  std::string out = row.id + " (" + row.where + ")";
+  if (r.skip) out += ": skipped: " + r.skip.reason;
+  out += "\n";
+  if (!r.model.empty()) out += "  " + text::truncated(r.model, kWidth - 2) + "\n";
+  out += "\n" + readings_text(explained.entries);
+  out += "\n" + section("The row as a command", {command_line(r)}, "-");
+  std::vector<std::string> machine;
+  if (r.capacity_bytes) machine.push_back("capacity " + text::gib(*r.capacity_bytes));
+  if (r.scaleout) machine.push_back("network " + text::bytes_si(*r.scaleout) + "/s a GPU and direction");
+  if (!machine.empty()) out += section("With the machine's values that the row states", machine, "-");
+  out += section("Not stated, assumed", r.assumed, "nothing");
+  out += section("Stated, but not in the recipe", r.not_modelled, "nothing");
+  if (explained.estimate) {
+    out += section("Chosen by defaults of the stack", explained.estimate->recipe.assumed, "nothing");
+    if (explained.estimate->step) out += time_text(*explained.estimate->step);
+    out += "\nMemory by stage, GiB\n" + memory_table(explained.estimate->memory, false);
+  }
+  return out;
+}
+
+}  // namespace preflop

@@ -1,0 +1,87 @@
+// preflop.validate/1.
+#include <algorithm>
+
+#include "src/view/json.hpp"
+#include "src/view/validate.hpp"
+
+namespace preflop {
+
+namespace {
+
+using Json = nlohmann::json;
+
+Json number(const std::optional<double>& v) { return v ? json_number(*v) : Json(nullptr); }
+Json count(const std::optional<std::size_t>& v) { return v ? Json(*v) : Json(nullptr); }
+Json word(const std::string& v) { return v.empty() ? Json(nullptr) : Json(v); }
+Json list(const std::vector<std::string>& items) {
+  Json out = Json::array();
+  for (const std::string& item : items) out.push_back(item);
+  return out;
+}
+
+// `low` and `high` are the ends of the prediction band, null until there are bands.
+Json entry_json(const Entry& e) {
+  const bool verdict = e.metric == "fit.verdict";
+  return {{"id", e.id},
+          {"source", e.source},
+          {"group", e.group},
+          {"metric", e.metric},
+          {"measured", verdict ? word(e.measured_verdict) : number(e.measured)},
+          {"predicted", e.skip ? Json(nullptr) : verdict ? word(e.predicted_verdict) : number(e.predicted)},
+          {"low", nullptr},
+          {"high", nullptr},
+          {"error", e.skip ? Json(nullptr) : number(e.error)},
+          {"assumed", list(*e.assumed)},
+          {"not_modelled", list(*e.not_modelled)},
+          {"flags", list(*e.flags)},
+          {"convention", word(e.convention)},
+          {"skipped", e.skip ? Json(e.skip.reason) : Json(nullptr)}};
+}
+
+Json summary_json(const std::vector<Summary>& summary) {
+  Json out = Json::array();
+  for (const Summary& s : summary) {
+    out.push_back({{"source", s.source},
+                   {"metric", s.metric},
+                   {"convention", word(s.convention)},
+                   {"n", s.n},
+                   {"skipped", s.skipped},
+                   {"mape", number(s.mape)},
+                   {"median", number(s.median)},
+                   {"p90", number(s.p90)},
+                   {"max", number(s.max)},
+                   {"bias", number(s.bias)},
+                   {"coverage", number(s.coverage)},
+                   {"half_width", number(s.half_width)},
+                   {"naive_mape", number(s.naive_mape)},
+                   {"false_fit", count(s.false_fit)},
+                   {"false_oom", count(s.false_oom)},
+                   {"tight", count(s.tight)}});
+  }
+  return out;
+}
+
+Json mapping_json(const Mapping& m) {
+  Json skipped = Json::array();
+  for (const auto& [key, n] : m.reasons) {
+    skipped.push_back({{"kind", name(key.first)}, {"reason", key.second}, {"rows", n}});
+  }
+  Json other = Json::object();
+  for (const auto& [reason, n] : m.other) other[reason] = n;
+  return {{"rows", m.rows},           {"stated", m.stated}, {"duplicates", m.duplicates}, {"legal", m.legal},
+          {"not_built", m.not_built}, {"other", other},     {"share", number(m.share())}, {"skipped", skipped}};
+}
+
+}  // namespace
+
+Json validate_json_value(const Report& report) {
+  Json rows = Json::array();
+  for (const Entry& e : report.entries) rows.push_back(entry_json(e));
+  return {{"schema", "preflop.validate/1"},
+          {"rows", std::move(rows)},
+          {"summary", summary_json(summarise(report.entries))},
+          {"summary_nothing_assumed", summary_json(summarise(report.entries, {true}))},
+          {"mapping", mapping_json(report.mapping)}};
+}
+
+}  // namespace preflop
