@@ -4,13 +4,14 @@
 #include <array>
 #include <charconv>
 
+#include "src/adapt/shape_string.hpp"
 #include "src/base/text.hpp"
 
 namespace preflop {
 
 namespace {
 
-constexpr std::array<const char*, 7> kShape = {"layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab"};
+constexpr std::array<const char*, 11> kShape = {"layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "experts", "topk", "moe_ffn", "dense_layers"};
 constexpr const char* kMegatronGptVocab = "51200";  // 50,257 of GPT-2, padded: Megatron's papers
 constexpr std::string_view kNotBuilt = "not built yet (";
 constexpr std::int64_t kUsualHeadDim = 128;
@@ -80,6 +81,12 @@ void fit_positions(const Row& row, Shape& shape) {
 bool has_experts(const Row& row) {
   const std::string* model = row.cell("model");
   return whole(row.cell("experts")) > 1 || row.has("moe_ffn") || (model != nullptr && model->starts_with("mixtral:"));
+}
+
+// Whether models of experts can be described at all: the shape string says so itself.
+bool experts_built() {
+  const std::vector<std::string> keys = shape_keys();
+  return std::find(keys.begin(), keys.end(), "experts") != keys.end();
 }
 
 // The cells of the row laid over a shape. Sizes that follow from others are dropped where those change.
@@ -197,7 +204,7 @@ const char* name(SkipKind kind) {
 }
 
 RowModel row_model(const Row& row, const ModelCatalogue& models) {
-  if (has_experts(row)) {
+  if (has_experts(row) && !experts_built()) {
     RowModel out;
     out.moe = true;
     out.label = row.has("model") ? *row.cell("model") : "mixtral:";
@@ -227,6 +234,7 @@ RowModel row_model(const Row& row, const ModelCatalogue& models) {
   out.text = shape.text() == before ? std::string(known->id) : shape.text();
   out.layers = whole(shape.find("layers"));
   for (const std::string& change : changed) out.label += ", " + change;
+  out.moe = has_experts(row) || shape.find("experts") != nullptr;
   return out;
 }
 

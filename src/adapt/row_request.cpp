@@ -48,6 +48,9 @@ class Builder {
     memory_keys();
     rest();
     list_assumed();
+    out_.gpus = static_cast<double>(gpus_);
+    out_.seq = static_cast<double>(seq_);
+    out_.step_tokens = out_.seq * static_cast<double>(gbs_);
     out_.skip = first_reason();
     return std::move(out_);
   }
@@ -113,7 +116,7 @@ class Builder {
   std::string generation_;        // as the row has it
   bool capacity_only_ = false;
   bool shape_known_ = false;
-  std::int64_t layers_ = 0, gpus_ = 0, tp_ = 1, pp_ = 1, cp_ = 1, dp_ = 0, mbs_ = 0, gbs_ = 0;
+  std::int64_t layers_ = 0, gpus_ = 0, tp_ = 1, pp_ = 1, cp_ = 1, dp_ = 0, mbs_ = 0, gbs_ = 0, seq_ = 0;
   std::vector<std::string> not_built_, source_;
   std::vector<Skip> missing_;
 };
@@ -207,8 +210,9 @@ void Builder::cluster() {
     skip(SkipKind::source, "GPU unknown: " + *gpu);
     return;
   }
+  if (gpus_ == 0) return;
   out_.request.on = num(gpus_) + "x" + id;
-  if (per_node > 0 && gpus_ > 0 && !capacity_only_) {
+  if (per_node > 0 && !capacity_only_) {
     if (gpus_ % per_node == 0) out_.request.on.append("/").append(num(per_node));
     else if (gpus_ > per_node) later("gpus_per_node", num(per_node), "does not divide " + num(gpus_) + " GPUs");
   }
@@ -223,9 +227,9 @@ void Builder::cluster() {
 void Builder::batch() {
   const std::int64_t own = whole("seq");
   const std::int64_t longest = whole("longest");
-  const std::int64_t seq = own > 0 ? own : longest;
-  if (seq == 0) skip(SkipKind::cell, "sequence length");
-  else key("seq", num(seq));
+  seq_ = own > 0 ? own : longest;
+  if (seq_ == 0) skip(SkipKind::cell, "sequence length");
+  else key("seq", num(seq_));
   mbs_ = whole("mbs");
   gbs_ = whole("gbs");
   const std::string* packing = cell("packing");
@@ -245,7 +249,10 @@ void Builder::layout() {
     key(kNames[i], num(*sizes[i]));
   }
   if (gpus_ > 0 && gpus_ % (tp_ * pp_ * cp_) == 0) dp_ = gpus_ / (tp_ * pp_ * cp_);
-  if (const std::int64_t dp = whole("dp"); dp > 0) key("dp", num(dp));
+  if (const std::int64_t dp = whole("dp"); dp > 0) {
+    key("dp", num(dp));
+    if (dp != dp_ && gpus_ > 0 && !row_.has("tp") && !row_.has("pp")) skip(SkipKind::cell, "tp, pp");
+  }
   if (mbs_ == 0 && dp_ > 0 && gbs_ == dp_) mbs_ = 1;  // it follows: one sequence a rank
   if (mbs_ == 0) skip(SkipKind::cell, "micro-batch");
   else key("micro_batch", num(mbs_));
@@ -275,13 +282,15 @@ void Builder::layout() {
 void Builder::default_chunks(std::int64_t pp) {
   const bool megatron = out_.stack == "megatron" || out_.stack == "megatron-fsdp";
   if (!megatron || mbs_ == 0 || dp_ == 0 || gbs_ == 0) {
-    if (has_axis(out_.stack, "pp")) assume("vpp", "1");
+    if (out_.stack == "torchtitan" || megatron) assume("vpp", "1");  // the others do not interleave
     return;
   }
   std::int64_t vpp = 1;
   const std::int64_t micro = gbs_ / (mbs_ * dp_);
+  const std::string* schedule = cell("schedule");
   const std::int64_t slots = layers_ % pp == 0 ? layers_ : (layers_ + 2) % pp == 0 ? layers_ + 2 : 0;
-  for (std::int64_t v = 1; micro % pp == 0 && v * pp <= layers_; ++v) {
+  const std::int64_t most = schedule != nullptr ? slots : layers_;  // stated to interleave: down to a slot a chunk
+  for (std::int64_t v = 1; micro % pp == 0 && v * pp <= most; ++v) {
     if (slots % (v * pp) == 0 && slots > 0) vpp = v;
   }
   key("vpp", num(vpp));
@@ -351,7 +360,15 @@ void Builder::memory_keys() {
   }
 }
 
-// Cells that no key of a recipe takes yet are named; nothing is read past in silence.
+bool is_key(std::string_view name) {
+  for (const Key& key : request_keys()) {
+    if (name == key.name) return *key.not_built == '\0';
+  }
+  return false;
+}
+
+// Other cells become the recipe key of their name, where there is one; the rest are named: nothing is
+// read past in silence.
 void Builder::rest() {
   for (const RowColumn& column : row_columns()) {
     const auto kind = column.kind;
@@ -359,7 +376,10 @@ void Builder::rest() {
     static const std::set<std::string_view> kResults = {"id", "mem_kind", "convention", "peak_tflops", "mfu_causal", "hfu", "end_gib", "stage_gib", "oom", "bubble", "run_tokens_b"};
     if (kResults.count(column.name) != 0 || used_.find(column.name) != used_.end()) continue;
     const std::string* value = row_.cell(column.name);
-    if (value != nullptr && *value != "none" && *value != "no") later(column.name, *value);
+    if (value == nullptr) continue;
+    const bool is_switch = column.kind == RowColumn::Kind::yes_no;
+    if (is_key(column.name)) key(column.name, !is_switch ? *value : *value == "yes" ? "true" : "false");
+    else if (*value != "none" && *value != "no") later(column.name, *value);
   }
 }
 

@@ -32,6 +32,7 @@ struct RowRequest {
   bool states_enough = false;             // model or shape, GPU, count, sequence, micro-batch, kind of training
   bool measures = false;                  // has a result
   Skip skip;
+  double gpus = 0, step_tokens = 0, seq = 0;  // of a step; 0: not stated
   std::optional<double> capacity_bytes;   // of a card whose memory was capped
   std::optional<double> scaleout;         // bytes/s per direction and GPU
 };

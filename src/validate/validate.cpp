@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "src/base/decimal.hpp"
 
 namespace preflop {
 
@@ -94,17 +93,23 @@ const Validator::Predicted& Validator::predict(const RowRequest& row) {
 
 namespace {
 
-// Seconds of a step as the source measured them, in its own terms.
-Result<double> measured_seconds(const Reading& r, double tokens, double seq_tokens, double gpus, double peak, const std::vector<std::pair<std::string, double>>& conventions) {
+// Seconds of a step where the source measured time or throughput: no model is needed.
+std::optional<double> stated_seconds(const Reading& r, double step_tokens, double seq, double gpus) {
   if (r.from == From::seconds) return r.value;
-  if (r.from == From::tokens_per_second_per_gpu) return tokens / (r.value * gpus);
-  if (r.from == From::samples_per_second) return tokens / seq_tokens / r.value;
+  if (step_tokens <= 0 || gpus <= 0) return std::nullopt;
+  if (r.from == From::tokens_per_second_per_gpu) return step_tokens / (r.value * gpus);
+  if (r.from == From::samples_per_second) return step_tokens / seq / r.value;
+  return std::nullopt;
+}
+
+// The same from TFLOP/s or MFU under the source's own convention.
+Result<double> converted_seconds(const Reading& r, double step_tokens, double gpus, double peak, const std::vector<std::pair<std::string, double>>& conventions) {
   if (r.convention == "unknown") return Error{"", "FLOP convention not stated", ""};
   const double* flops = find(conventions, r.convention);
   if (flops == nullptr) return Error{"", "FLOP convention not built: " + r.convention, ""};
   const double rate = r.from == From::tflops_per_gpu ? r.value : r.value * (r.peak_flops > 0 ? r.peak_flops : peak);
   if (rate <= 0) return Error{"", "the peak behind the MFU is not known", ""};
-  return *flops * tokens / (rate * gpus);
+  return *flops * step_tokens / (rate * gpus);
 }
 
 void judge(Entry& out, Verdict verdict, bool ran) {
@@ -125,22 +130,21 @@ Entry Validator::entry(const Reading& r, const Predicted& p, const RowRequest& r
   out.metric = r.metric;
   out.group = group_of(r.metric, row);
   out.skip = row.skip ? row.skip : p.skip;
-  const bool as_such = r.from == From::seconds || r.from == From::bytes;
-  if (as_such) out.measured = r.value;
+  const bool converted = r.from == From::tflops_per_gpu || r.from == From::mfu;
+  if (converted) out.convention = r.convention;
+  if (r.from == From::bytes) out.measured = r.value;
   if (r.from == From::verdict) out.measured_verdict = r.value > 0 ? "ran" : "oom";
-  if (r.from == From::tflops_per_gpu || r.from == From::mfu) out.convention = r.convention;
+  if (r.metric == "time.step_seconds") out.measured = stated_seconds(r, row.step_tokens, row.seq, row.gpus);
   if (out.skip) return out;
   if (r.from == From::verdict) {
     judge(out, p.verdict, r.value > 0);
-    return out;
-  }
-  if (r.metric == "time.step_seconds") {
-    const auto seq = row.request.keys.find("seq");
-    const double per_sequence = seq == row.request.keys.end() ? 1 : std::max(1.0, parse_decimal(seq->second).ok() ? *parse_decimal(seq->second) : 1.0);
-    const auto seconds = measured_seconds(r, p.tokens, per_sequence, p.gpus, p.peak, p.conventions);
-    if (seconds) out.measured = *seconds;
-    if (!p.seconds) out.skip = {SkipKind::cell, p.no_time};
-    else if (!seconds) out.skip = {seconds.error().what.find("not built") == std::string::npos ? SkipKind::cell : SkipKind::not_built, seconds.error().what};
+  } else if (r.metric == "time.step_seconds") {
+    // A batch that is not stated is the recipe's.
+    if (!converted) out.measured = stated_seconds(r, p.tokens, row.seq, p.gpus);
+    const auto seconds = converted ? converted_seconds(r, p.tokens, p.gpus, p.peak, p.conventions) : Result<double>(out.measured.value_or(0));
+    if (converted && seconds) out.measured = *seconds;
+    if (!seconds) out.skip = {seconds.error().what.find("not built") == std::string::npos ? SkipKind::cell : SkipKind::not_built, seconds.error().what};
+    else if (!p.seconds) out.skip = {SkipKind::cell, p.no_time};
     else out.predicted = *p.seconds;
     if (p.peak > 0) out.model_flops_rate = p.palm * p.tokens / (p.gpus * p.peak);
   } else {

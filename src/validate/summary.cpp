@@ -1,0 +1,137 @@
+#include "src/validate/summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <tuple>
+
+namespace preflop {
+
+namespace {
+
+double mean(const std::vector<double>& v) {
+  double sum = 0;
+  for (double x : v) sum += x;
+  return sum / static_cast<double>(v.size());
+}
+
+// Nearest rank: the smallest value that at least a share q of the values do not pass. v is sorted.
+double quantile(const std::vector<double>& v, double q) {
+  const double rank = std::ceil(q * static_cast<double>(v.size()));
+  return v[static_cast<std::size_t>(std::max(1.0, rank)) - 1];
+}
+
+// The median of sorted values without the one at `skip`.
+double median_without(const std::vector<double>& sorted, std::size_t skip) {
+  const std::size_t n = sorted.size() - 1;
+  const auto at = [&](std::size_t i) { return sorted[i < skip ? i : i + 1]; };
+  return n % 2 == 1 ? at(n / 2) : (at(n / 2 - 1) + at(n / 2)) / 2;
+}
+
+struct Pile {
+  std::vector<double> errors;
+  std::vector<double> mfus;
+  std::size_t skipped = 0, false_fit = 0, false_oom = 0, tight = 0;
+
+  void add(const Entry& e) {
+    if (e.skip) {
+      ++skipped;
+      return;
+    }
+    if (!e.error) return;
+    errors.push_back(*e.error);
+    false_fit += e.metric == "fit.verdict" && *e.error > 0;
+    false_oom += e.metric == "fit.verdict" && *e.error < 0;
+    tight += e.predicted_verdict == "tight";
+    if (e.model_flops_rate > 0 && e.measured) mfus.push_back(e.model_flops_rate / *e.measured);
+  }
+};
+
+void fill(Summary& out, const Pile& pile) {
+  out.n = pile.errors.size();
+  out.skipped = pile.skipped;
+  if (out.metric == "fit.verdict") {
+    out.false_fit = pile.false_fit;
+    out.false_oom = pile.false_oom;
+    out.tight = pile.tight;
+    return;
+  }
+  if (pile.errors.empty()) return;
+  std::vector<double> sizes;
+  for (double e : pile.errors) sizes.push_back(std::fabs(e));
+  std::sort(sizes.begin(), sizes.end());
+  out.mape = mean(sizes);
+  out.median = quantile(sizes, 0.5);
+  out.p90 = quantile(sizes, 0.9);
+  out.max = sizes.back();
+  out.bias = mean(pile.errors);
+  if (out.metric == "time.step_seconds") out.naive_mape = naive_error(pile.mfus);
+}
+
+}  // namespace
+
+std::optional<double> naive_error(const std::vector<double>& mfus) {
+  if (mfus.size() < kLeastNaive) return std::nullopt;
+  std::vector<double> sorted = mfus;
+  std::sort(sorted.begin(), sorted.end());
+  double sum = 0;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    // predicted = rate / MFU of the others, measured = rate / own MFU
+    sum += std::fabs(sorted[i] / median_without(sorted, i) - 1);
+  }
+  return sum / static_cast<double>(sorted.size());
+}
+
+std::vector<Summary> summarise(const std::vector<Entry>& entries, const SummaryOptions& options) {
+  std::map<std::tuple<std::string, std::string, std::string>, Pile> piles;  // "" sorts before any stem: all sources
+  for (const Entry& e : entries) {
+    if (options.nothing_assumed && !e.assumed->empty()) continue;
+    piles[{e.source, e.metric, e.convention}].add(e);
+    piles[{"", e.metric, e.convention.empty() ? "" : "converted"}].add(e);
+  }
+  std::vector<Summary> out;
+  for (const auto& [key, pile] : piles) {
+    Summary s;
+    s.source = std::get<0>(key).empty() ? "all" : std::get<0>(key);
+    s.metric = std::get<1>(key);
+    s.convention = std::get<2>(key);
+    fill(s, pile);
+    out.push_back(std::move(s));
+  }
+  return out;
+}
+
+void Mapping::add(const RowVerdict& v, const std::string& source) {
+  ++rows;
+  if (v.skip) ++reasons[{v.skip.kind, v.skip.reason}];
+  if (!v.states_enough || !v.measures) return;
+  ++stated;
+  if (v.duplicate) ++duplicates;
+  else if (!v.skip) ++legal;
+  else if (v.skip.kind == SkipKind::not_built) ++not_built;
+  else ++other[source + ": " + v.skip.reason];
+}
+
+void Mapping::add(const Mapping& m) {
+  rows += m.rows;
+  stated += m.stated;
+  duplicates += m.duplicates;
+  legal += m.legal;
+  not_built += m.not_built;
+  for (const auto& [reason, n] : m.other) other[reason] += n;
+  for (const auto& [reason, n] : m.reasons) reasons[reason] += n;
+}
+
+void Report::append(Report&& more) {
+  if (entries.empty()) entries = std::move(more.entries);
+  else std::move(more.entries.begin(), more.entries.end(), std::back_inserter(entries));
+  mapping.add(more.mapping);
+}
+
+std::optional<double> Mapping::share() const {
+  const std::size_t rest = stated - duplicates - not_built;
+  if (rest == 0) return std::nullopt;
+  return static_cast<double>(legal) / static_cast<double>(rest);
+}
+
+}  // namespace preflop
