@@ -17,7 +17,8 @@
 
 namespace preflop {
 
-enum class Activation : std::uint8_t { gelu, relu, relu2, silu };
+// quick_gelu is x * sigmoid(1.702 x): GPT-OSS gates with it.
+enum class Activation : std::uint8_t { gelu, relu, relu2, silu, quick_gelu };
 enum class NormKind : std::uint8_t {
   rms,             // scale
   layer,           // scale and bias
@@ -40,18 +41,43 @@ enum class QkNorm : std::uint8_t {
 };
 enum class Positions : std::uint8_t { none, rope, learned, alibi };
 
+// Multi-head latent attention (DeepSeek-V2 on): keys and values are products of one normalised latent of
+// `kv_lora` channels; a rotary key of `rope_dim` channels is shared by all heads.
+struct LatentAttention {
+  std::optional<Count> q_lora;  // queries come through a latent of their own; absent: straight from the input
+  Count kv_lora;
+  Count nope_dim;   // of queries and keys, not rotated
+  Count rope_dim;   // of queries and keys, rotated
+  Count value_dim;  // of values
+  bool operator==(const LatentAttention&) const = default;
+};
+
+// The scorer of sparse attention (DeepSeek-V3.2): every query picks the `top_k` keys that it attends to.
+struct SparseIndexer {
+  Count heads;
+  Count dim;
+  Count top_k;
+  bool shared = false;  // takes the choice of an earlier layer: no weights of its own (GLM-5.2)
+  bool operator==(const SparseIndexer&) const = default;
+};
+
 struct AttentionSpec {
-  Count heads;     // query heads
-  Count kv_heads;  // = heads for MHA, 1 for MQA
-  Count head_dim;  // not always hidden / heads
+  Count heads;                     // query heads
+  Count kv_heads;                  // = heads for MHA, 1 for MQA
+  Count head_dim;                  // not always hidden / heads
+  std::optional<Count> value_dim;  // of values, where it is not head_dim
   bool query_bias = false;
   bool key_bias = false;
   bool value_bias = false;
   bool out_bias = false;
   QkNorm qk_norm = QkNorm::none;
-  bool rope = true;             // false: this layer has no rotary embedding (SmolLM3's NoPE layers)
-  std::optional<Count> window;  // sliding window in tokens; absent = full causal attention
-  double dropout = 0;           // on the attention probabilities
+  bool rope = true;                       // false: this layer has no rotary embedding (SmolLM3's NoPE layers)
+  std::optional<Count> window;            // sliding window in tokens; absent = full causal attention
+  bool chunked = false;                   // the window is a fixed chunk: tokens see their own chunk only (Llama 4)
+  bool sinks = false;                     // one trained logit per head joins every softmax (GPT-OSS)
+  std::optional<LatentAttention> latent;  // then kv_heads = heads and head_dim = nope + rope
+  std::optional<SparseIndexer> indexer;
+  double dropout = 0;  // on the attention probabilities
   bool operator==(const AttentionSpec&) const = default;
 };
 
@@ -63,9 +89,27 @@ struct MlpSpec {
   bool operator==(const MlpSpec&) const = default;
 };
 
+// A mixture of experts in the place of the MLP: `top_k` of `count` experts work on every token, and the
+// shared experts, taken together as one MLP of `shared_width`, on all of them.
+struct ExpertSpec {
+  Count count;
+  Count top_k;
+  Count width;  // of one branch of one expert
+  bool gated = true;
+  Activation activation = Activation::silu;
+  bool bias = false;             // biases in the experts (GPT-OSS)
+  bool router_bias = false;      // a trained bias of the router (GPT-OSS)
+  bool correction_bias = false;  // a bias for the choice alone, moved by the load and not by a gradient (DeepSeek-V3)
+  Count shared_width;            // 0: no shared expert
+  bool shared_gate = false;      // one more row of weights scales the shared experts' output (Qwen1.5-MoE, Qwen2-MoE)
+  std::optional<Count> latent;   // experts work on this width: projections before and after (Nemotron 3 Super)
+  bool operator==(const ExpertSpec&) const = default;
+};
+
 struct LayerKind {
   AttentionSpec attention;
-  MlpSpec mlp;
+  MlpSpec mlp;                        // not read where there are experts
+  std::optional<ExpertSpec> experts;  // in the MLP's place
   NormKind norm = NormKind::rms;
   NormPlacement placement = NormPlacement::pre;  // shared_pre and split_pre make the block parallel
   double dropout = 0;                            // on the outputs of attention and MLP
@@ -77,12 +121,24 @@ struct LayerRun {
   std::int64_t count = 0;
 };
 
+// Which weights a published count means. Training always has the multi-token prediction layers that the
+// recipe asks for, and never the copies.
+enum class Counted : std::uint8_t {
+  main,            // without multi-token prediction
+  main_mtp,        // with its layers
+  main_mtp_copies  // with its layers and a stored copy of embedding and head for each (DeepSeek-R1, GLM-4.5)
+};
+const char* name(Counted counted);  // "main", "main+mtp", "main+mtp+copies"
+
 struct Architecture {
   std::string name;    // catalogue id, or the config's own name, or "config.json"
   std::string family;  // the config's architecture class: LlamaForCausalLM, ...
   Count hidden;
   Count vocab;
   std::vector<LayerRun> layers;
+  std::int64_t mtp_layers = 0;        // multi-token prediction: a join of 2 hidden to hidden, a layer, a norm each
+  std::optional<LayerKind> mtp_kind;  // of that layer; absent: the kind of the last one
+  Counted counted = Counted::main;    // what the total of this model's name means
   NormKind final_norm = NormKind::rms;
   bool has_final_norm = true;
   bool embedding_norm = false;  // BLOOM: a LayerNorm (with bias) after the embedding

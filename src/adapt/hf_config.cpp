@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "src/adapt/hf_config_experts.hpp"
 #include "src/adapt/hf_config_family.hpp"
 #include "src/adapt/hf_config_refuse.hpp"
 #include "src/base/json_read.hpp"
@@ -18,7 +19,8 @@ struct Family {
   std::string_view model_class;
   std::string_view model_type;
   ReadFamily read;
-  bool nested = false;  // the language model's keys stand in text_config
+  bool nested = false;   // the language model's keys stand in text_config
+  bool experts = false;  // reads experts and latent attention, with an indexer where it has one
 };
 
 constexpr std::array kFamilies = {
@@ -68,6 +70,25 @@ constexpr std::array kFamilies = {
     Family{"Glm4ForCausalLM", "glm4", read_glm4},
     Family{"SmolLM3ForCausalLM", "smollm3", read_smollm3},
     Family{"NemotronForCausalLM", "nemotron", read_nemotron},
+    Family{"MixtralForCausalLM", "mixtral", read_mixtral, false, true},
+    Family{"PhiMoEForCausalLM", "phimoe", read_phimoe, false, true},
+    Family{"PhimoeForCausalLM", "", read_phimoe, false, true},
+    Family{"OlmoeForCausalLM", "olmoe", read_olmoe, false, true},
+    Family{"Qwen2MoeForCausalLM", "qwen2_moe", read_qwen2_moe, false, true},
+    Family{"Qwen3MoeForCausalLM", "qwen3_moe", read_qwen3_moe, false, true},
+    Family{"MiniMaxM2ForCausalLM", "minimax_m2", read_minimax_m2, false, true},
+    Family{"DbrxForCausalLM", "dbrx", read_dbrx, false, true},
+    Family{"Grok1ModelForCausalLM", "grok-1", read_grok1, false, true},
+    Family{"GptOssForCausalLM", "gpt_oss", read_gpt_oss, false, true},
+    Family{"Llama4ForConditionalGeneration", "llama4", read_llama4, true, true},
+    Family{"Llama4ForCausalLM", "llama4_text", read_llama4, false, true},
+    Family{"Glm4MoeForCausalLM", "glm4_moe", read_glm4_moe, false, true},
+    Family{"MiMoV2FlashForCausalLM", "mimo_v2_flash", read_mimo_v2, false, true},
+    Family{"DeepseekV2ForCausalLM", "deepseek_v2", read_deepseek, false, true},
+    Family{"DeepseekV3ForCausalLM", "deepseek_v3", read_deepseek_v3, false, true},
+    Family{"DeepseekV3ForCausalLM", "kimi_k2", read_deepseek_v3, false, true},
+    Family{"DeepseekV32ForCausalLM", "deepseek_v32", read_deepseek_v3, false, true},
+    Family{"GlmMoeDsaForCausalLM", "glm_moe_dsa", read_glm_dsa, false, true},
 };
 
 std::string text_of(const Json& object, std::string_view key) {
@@ -194,7 +215,7 @@ Result<Architecture> read_hf_config(std::string_view json_text, std::string_view
   if (!named) return named.error();
 
   const Family* family = find_family(*named);
-  const std::vector<std::string> unbuilt = unbuilt_parts(config, *named);
+  const std::vector<std::string> unbuilt = unbuilt_parts(config, *named, family != nullptr && family->experts);
   if (!unbuilt.empty()) return not_built(where, *named, unbuilt);
   if (family == nullptr) return unknown_class(where, *named);
 

@@ -280,6 +280,32 @@ std::vector<std::int64_t> ConfigReader::numbers_if_given(std::string_view key, s
   return out;
 }
 
+std::optional<std::int64_t> ConfigReader::whole_if_given(std::string_view key) {
+  const Found found = find({key});
+  if (found.value.is_null()) return std::nullopt;
+  const auto n = whole(found.value);
+  if (n && *n >= 0 && *n <= kMaxSize) return n;
+  fail(key, "is " + shown(found.value), "valid: a whole number from 0 to " + std::to_string(kMaxSize));
+  return std::nullopt;
+}
+
+std::vector<std::int64_t> ConfigReader::list_if_given(std::string_view key, std::int64_t limit) {
+  std::vector<std::int64_t> out;
+  const auto it = object_.find(key);
+  if (it == object_.end() || it->is_null()) return out;
+  const std::string valid = "valid: a list of whole numbers from 0 to below " + std::to_string(limit);
+  if (!it->is_array()) fail(key, "is " + shown(*it), valid);
+  for (const Json& entry : *it) {
+    const auto n = whole(entry);
+    if (!n || *n < 0 || *n >= limit) {
+      fail(key, "holds " + shown(entry), valid);
+      return {};
+    }
+    out.push_back(*n);
+  }
+  return out;
+}
+
 void ConfigReader::record(Architecture& a) {
   const auto append = [](std::vector<std::string>& to, std::vector<std::string>& from) {
     for (std::string& line : from) to.push_back(std::move(line));

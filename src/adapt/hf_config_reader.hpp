@@ -46,6 +46,11 @@ class ConfigReader {
   std::vector<std::string> words_if_given(std::string_view key, std::int64_t count);
   std::vector<std::int64_t> numbers_if_given(std::string_view key, std::int64_t count);
 
+  // A whole number from 0 to kMaxSize; absent or null: nothing.
+  std::optional<std::int64_t> whole_if_given(std::string_view key);
+  // A list of any length of whole numbers, each from 0 to below `limit`; absent or null: empty.
+  std::vector<std::int64_t> list_if_given(std::string_view key, std::int64_t limit);
+
   // Present and not null, also through --assume.
   bool has(std::string_view key);
   // Present as null and not assumed otherwise.

@@ -106,11 +106,12 @@ bool speaks(const Json& value, double above) {
   return !value.empty();
 }
 
-void read_keys(const Json& config, std::vector<std::string>& out) {
+void read_keys(const Json& config, bool reads_experts, std::vector<std::string>& out) {
   const auto add = [&out](std::string_view reason) {
     if (std::find(out.begin(), out.end(), reason) == out.end()) out.emplace_back(reason);
   };
   for (const KeyReason& k : kKeys) {
+    if (reads_experts && (k.reason == kExperts || k.reason == kLatent || k.key == "index_topk")) continue;
     const auto it = config.find(k.key);
     if (it != config.end() && speaks(*it, k.above)) add(k.reason);
   }
@@ -127,14 +128,14 @@ void read_keys(const Json& config, std::vector<std::string>& out) {
 
 }  // namespace
 
-std::vector<std::string> unbuilt_parts(const Json& config, std::string_view model_class) {
+std::vector<std::string> unbuilt_parts(const Json& config, std::string_view model_class, bool reads_experts) {
   std::vector<std::string> out;
-  read_keys(config, out);
+  read_keys(config, reads_experts, out);
   for (std::string_view nested : {"text_config", "llm_config", "language_config", "ffn_config"}) {
     const auto it = config.find(nested);
-    if (it != config.end() && it->is_object()) read_keys(*it, out);
+    if (it != config.end() && it->is_object()) read_keys(*it, reads_experts, out);
   }
-  if (!out.empty()) return out;
+  if (!out.empty() || reads_experts) return out;
   std::string lower(model_class);
   for (char& ch : lower) ch = ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch - 'A' + 'a') : ch;
   for (const auto& [part, reason] : kNames) {

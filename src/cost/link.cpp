@@ -32,6 +32,15 @@ Axes contracted(const Block& block, const Op& op) {
   return out;
 }
 
+Movement movement(const Block& block, const Op& op, const Mesh& mesh) {
+  if (op.kind != Kind::move) return Movement::none;
+  const bool from_all = op.in[0].axes.has(Axis::gathered);
+  const bool to_all = result_axes(block, op).has(Axis::gathered);
+  if (from_all == to_all) return mesh.ep > 1 ? Movement::exchange : Movement::none;
+  if (mesh.etp == 1) return Movement::none;
+  return to_all ? Movement::gather : Movement::scatter;
+}
+
 bool gathers_input(const Block& block, const Op& op, const Mesh& mesh) {
   if (op.kind != Kind::product) return false;
   return cut_by_sp(op.in[0].axes, mesh) && !cut_by_sp(result_axes(block, op), mesh);

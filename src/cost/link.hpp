@@ -23,6 +23,11 @@ Link link(const Block& block, const Mesh& mesh);
 Axes contracted(const Block& block, const Op& op);
 // Does a product with this input all-gather it first (sequence parallel input, column-parallel weight)?
 bool gathers_input(const Block& block, const Op& op, const Mesh& mesh);
+// What a move does to the rows of experts, read off the row axes before and after: t to t is an exchange
+// among the ranks of ep, t to r a gather over etp, r to t the sum and scatter of its partial results.
+enum class Movement : std::uint8_t { none, exchange, gather, scatter };
+// `none` where the group has one rank: the move hands its tensor through.
+Movement movement(const Block& block, const Op& op, const Mesh& mesh);
 const Axes& result_axes(const Block& block, const Op& op);
 
 }  // namespace preflop

@@ -6,7 +6,7 @@ namespace preflop {
 
 namespace {
 
-enum class Cut : std::uint8_t { nothing, tp, tp_capped, sequence, cp, ep, etp, routed, gathered };
+enum class Cut : std::uint8_t { nothing, tp, tp_capped, sequence, cp, ep, etp, routed };
 
 // The sharding table.
 Cut cut(Axis axis) {
@@ -27,9 +27,8 @@ Cut cut(Axis axis) {
     case Axis::expert_ffn:
       return Cut::etp;
     case Axis::routed:
+    case Axis::gathered:  // its extent is etp times that of `routed`: all rows of an etp group
       return Cut::routed;
-    case Axis::gathered:
-      return Cut::gathered;
     case Axis::chunks:
       return Cut::cp;
     default:
@@ -55,8 +54,6 @@ std::int64_t divisor_without_sp(Axis axis, const Extents& extents, const Mesh& m
       return mesh.etp;
     case Cut::routed:
       return mesh.cp * sequence;
-    case Cut::gathered:
-      return std::max<std::int64_t>(1, mesh.cp * sequence / mesh.etp);
   }
   return 1;
 }

@@ -7,14 +7,14 @@ struct Row {
   char letter;
   const char* name;
 };
-constexpr Row kTable[kAxes] = {{'b', "b"},          {'s', "s"},          {'u', "keys"},        {'h', "h"},
-                               {'j', "h"},          {'a', "heads"},      {'k', "kv heads"},    {'d', "head dim"},
-                               {'e', "value dim"},  {'f', "ffn"},        {'V', "vocab"},       {'p', "positions"},
-                               {'E', "experts"},    {'c', "choices"},    {'t', "routed rows"}, {'r', "routed rows"},
-                               {'x', "expert ffn"}, {'y', "shared ffn"}, {'q', "q lora"},      {'l', "kv lora"},
-                               {'o', "rope dim"},   {'n', "nope dim"},   {'m', "ssm heads"},   {'P', "ssm dim"},
-                               {'g', "ssm groups"}, {'N', "state"},      {'w', "conv"},        {'C', "chunk"},
-                               {'Z', "chunks"},     {'R', "rank"},       {'i', "latent"}};
+constexpr Row kTable[kAxes] = {
+    {'b', "b"},           {'s', "s"},           {'u', "keys"},       {'h', "h"},         {'j', "h"},
+    {'a', "heads"},       {'k', "kv heads"},    {'d', "head dim"},   {'e', "value dim"}, {'f', "ffn"},
+    {'V', "vocab"},       {'p', "positions"},   {'E', "experts"},    {'c', "choices"},   {'t', "routed rows"},
+    {'r', "routed rows"}, {'x', "expert ffn"},  {'y', "shared ffn"}, {'q', "q lora"},    {'l', "kv lora"},
+    {'o', "rope dim"},    {'n', "nope dim"},    {'m', "ssm heads"},  {'P', "ssm dim"},   {'g', "ssm groups"},
+    {'N', "state"},       {'w', "conv"},        {'C', "chunk"},      {'Z', "chunks"},    {'R', "rank"},
+    {'i', "latent"},      {'I', "index heads"}, {'D', "index dim"}};
 }  // namespace
 
 char letter(Axis axis) { return kTable[static_cast<int>(axis)].letter; }

@@ -17,39 +17,41 @@
 namespace preflop {
 
 enum class Axis : std::uint8_t {
-  batch,       // b  sequences of a micro-batch
-  seq,         // s  query tokens
-  key_seq,     // u  key tokens
-  hidden,      // h
-  hidden2,     // j  hidden on the other side of a square weight
-  heads,       // a  query heads
-  kv_heads,    // k
-  head_dim,    // d  of queries and keys
-  value_dim,   // e  of values
-  ffn,         // f
-  vocab,       // V
-  positions,   // p  rows of a learned position table
-  experts,     // E  experts of a weight
-  choices,     // c  experts as router outputs
-  routed,      // t  routed rows, before the expert-tensor gather
-  gathered,    // r  routed rows after it
-  expert_ffn,  // x
-  shared_ffn,  // y
-  q_lora,      // q
-  kv_lora,     // l
-  rope_dim,    // o
-  nope_dim,    // n
-  ssm_heads,   // m
-  ssm_dim,     // P
-  ssm_groups,  // g
-  ssm_state,   // N
-  conv,        // w
-  chunk,       // C
-  chunks,      // Z
-  rank,        // R  of an adapter
-  latent       // i  width of latent experts
+  batch,        // b  sequences of a micro-batch
+  seq,          // s  query tokens
+  key_seq,      // u  key tokens
+  hidden,       // h
+  hidden2,      // j  hidden on the other side of a square weight
+  heads,        // a  query heads
+  kv_heads,     // k
+  head_dim,     // d  of queries and keys
+  value_dim,    // e  of values
+  ffn,          // f
+  vocab,        // V
+  positions,    // p  rows of a learned position table
+  experts,      // E  experts of a weight
+  choices,      // c  experts as router outputs
+  routed,       // t  routed rows, before the expert-tensor gather
+  gathered,     // r  routed rows after it
+  expert_ffn,   // x
+  shared_ffn,   // y
+  q_lora,       // q
+  kv_lora,      // l
+  rope_dim,     // o
+  nope_dim,     // n
+  ssm_heads,    // m
+  ssm_dim,      // P
+  ssm_groups,   // g
+  ssm_state,    // N
+  conv,         // w
+  chunk,        // C
+  chunks,       // Z
+  rank,         // R  of an adapter
+  latent,       // i  width of latent experts
+  index_heads,  // I  of a sparse-attention indexer
+  index_dim     // D
 };
-inline constexpr int kAxes = 31;
+inline constexpr int kAxes = 33;
 
 char letter(Axis axis);       // 'b', 's', ...: the one-letter form used in builders and tests
 const char* name(Axis axis);  // "b", "s", "h", "heads", "kv heads", ...: for explanations

@@ -6,9 +6,9 @@
 namespace preflop {
 
 const char* name(Kind kind) {
-  static constexpr const char* kNames[kKinds] = {"product", "product2",  "norm", "activation", "multiply",
-                                                 "softmax", "dropout",   "add",  "rope",       "copy",
-                                                 "lookup",  "attention", "loss"};
+  static constexpr const char* kNames[kKinds] = {
+      "product", "product2", "norm",   "activation", "multiply", "softmax", "dropout", "add",
+      "rope",    "copy",     "lookup", "attention",  "loss",     "route",   "permute", "move"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -111,6 +111,25 @@ TensorId BlockBuilder::lookup(Tag tag, TensorId ids, const char* weight, bool ow
   op.weights.push_back({table, Role::table, owned, true});
   return y;
 }
+
+TensorId BlockBuilder::general(Kind kind, Tag tag, std::initializer_list<TensorId> inputs, Axes result) {
+  const TensorId y = fresh(result);
+  Op& op = append(kind, tag);
+  for (TensorId x : inputs) op.in.push_back({x, tensor(x).axes});
+  op.out = y;
+  return y;
+}
+
+void BlockBuilder::weight(Axes axes, Role role, bool trains) {
+  block_.ops.back().weights.push_back({axes, role, true, trains});
+}
+
+void BlockBuilder::shared_with_head() {
+  block_.ops.back().weights[0].owned = false;
+  block_.ops.back().weights[0].with_head = true;
+}
+
+void BlockBuilder::is_router() { block_.ops.back().weights[0].role = Role::router; }
 
 void BlockBuilder::loss(Tag tag, TensorId logits) {
   const TensorId y = fresh("bs");

@@ -18,6 +18,7 @@ Model build_model(const Architecture& a) {
   Model model;
   model.name = a.name;
   model.tied = a.tied;
+  model.counted = a.counted;
   model.blocks.push_back(embedding_block(a));
   model.embedding = 0;
   std::vector<const LayerKind*> kinds;  // blocks[i + 1] was built from kinds[i]
@@ -30,9 +31,30 @@ Model build_model(const Architecture& a) {
     }
     model.layers.push_back({static_cast<int>(at) + 1, run.count});
   }
+  if (a.mtp_layers > 0 && !a.layers.empty()) {
+    const int join = static_cast<int>(model.blocks.size());
+    model.blocks.push_back(mtp_join_block(a));
+    model.blocks.push_back(layer_block(a, a.mtp_kind ? *a.mtp_kind : a.layers.back().kind));
+    model.blocks.push_back(mtp_head_block(a));
+    for (std::int64_t i = 0; i < a.mtp_layers; ++i) {
+      for (int part = 0; part < 3; ++part) model.mtp.push_back({join + part, 1});
+    }
+  }
   model.blocks.push_back(head_block(a));
   model.head = static_cast<int>(model.blocks.size()) - 1;
   return model;
+}
+
+bool Model::at_end(int block) const { return block == head || (!mtp.empty() && block >= mtp.front().block); }
+
+bool Model::is_layer(int block) const {
+  if (block == embedding || block == head) return false;
+  return mtp.empty() || block < mtp.front().block || block == mtp[1].block;
+}
+
+const char* name(Counted counted) {
+  static constexpr const char* kNames[] = {"main", "main+mtp", "main+mtp+copies"};
+  return kNames[static_cast<int>(counted)];
 }
 
 Count parameters(const Block& block) {
@@ -45,23 +67,65 @@ Count parameters(const Block& block) {
   return total;
 }
 
-ModelSummary summarise(const Model& model) {
-  ModelSummary out;
-  out.name = model.name;
-  const Block& embedding = model.blocks[static_cast<std::size_t>(model.embedding)];
-  Count total = parameters(embedding) + parameters(model.blocks[static_cast<std::size_t>(model.head)]);
-  for (const BlockRun& run : model.layers) {
-    total += parameters(model.blocks[static_cast<std::size_t>(run.block)]) * Count(run.count);
+namespace {
+
+const Block& block_of(const Model& model, int index) { return model.blocks[static_cast<std::size_t>(index)]; }
+
+// Of a block's weights those that work on one token: of each expert's, top-k out of all.
+Count active_parameters(const Block& block) {
+  Count total = 0;
+  for (const Op& op : block.ops) {
+    for (const Weight& weight : op.weights) {
+      if (!weight.owned) continue;
+      const Count n = elements(weight, block.extents);
+      total += weight.axes.has(Axis::experts) ? n / block.extents[Axis::experts] * block.routing.top_k : n;
+    }
   }
-  out.params_total = total;
-  out.params_active = total;  // dense: every parameter acts on every token
+  return total;
+}
+
+Count over_main(const Model& model, Count (*count)(const Block&)) {
+  Count total = count(block_of(model, model.embedding)) + count(block_of(model, model.head));
+  for (const BlockRun& run : model.layers) total += count(block_of(model, run.block)) * Count(run.count);
+  return total;
+}
+
+Count table_parameters(const Model& model) {
+  const Block& embedding = block_of(model, model.embedding);
   Count tables = 0;
   for (const Op& op : embedding.ops) {
     for (const Weight& weight : op.weights) {
       if (weight.role == Role::table) tables += elements(weight, embedding.extents);
     }
   }
-  out.params_embedding = tables;
+  return tables;
+}
+
+}  // namespace
+
+Count counted_parameters(const Model& model, Counted counted) {
+  Count total = over_main(model, parameters);
+  if (counted == Counted::main) return total;
+  for (const BlockRun& run : model.mtp) total += parameters(block_of(model, run.block)) * Count(run.count);
+  if (counted == Counted::main_mtp) return total;
+  // The weights that multi-token prediction shares with embedding and head, stored once more each.
+  for (const BlockRun& run : model.mtp) {
+    const Block& block = block_of(model, run.block);
+    for (const Op& op : block.ops) {
+      for (const Weight& weight : op.weights) {
+        if (!weight.owned) total += elements(weight, block.extents) * Count(run.count);
+      }
+    }
+  }
+  return total;
+}
+
+ModelSummary summarise(const Model& model) {
+  ModelSummary out;
+  out.name = model.name;
+  out.params_total = counted_parameters(model, model.counted);
+  out.params_active = over_main(model, active_parameters);
+  out.params_embedding = table_parameters(model);
   return out;
 }
 

@@ -1,5 +1,5 @@
-// A model as blocks: one embedding, a run-length list of layer kinds, one head (final norm, output
-// projection, loss). Stages are slices of the slot list: embedding | layers | head.
+// A model as blocks: one embedding, a run-length list of layer kinds, multi-token prediction, one head
+// (final norm, output projection, loss). Stages are slices of the slot list: embedding | layers | mtp, head.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,16 @@ struct Model {
   bool tied = false;
   std::vector<Block> blocks;     // distinct kinds
   std::vector<BlockRun> layers;  // the sequence of layers
-  int embedding = 0;             // indices into blocks
+  std::vector<BlockRun> mtp;     // join, layer, head of each multi-token prediction; runs before the head
+  int embedding = 0;             // indices into blocks; the head is the last one
   int head = 0;
+  Counted counted = Counted::main;
+
+  std::int64_t mtp_layers() const { return static_cast<std::int64_t>(mtp.size()) / 3; }
+  // Does the block belong to the end of the model: heads and multi-token prediction?
+  bool at_end(int block) const;
+  // Is it an ordinary layer, also one of multi-token prediction: what recomputation policies speak of?
+  bool is_layer(int block) const;
 };
 
 // Turns an architecture into blocks of operators in their unfused base form. The architecture's
@@ -32,6 +40,10 @@ Model build_model(const Architecture& architecture);
 
 // Parameters, read off the operators' weights. Invalid counts mean more than 2^53.
 Count parameters(const Block& block);
+// params_total is what `counted` says; params_active counts every parameter of the main model that works on
+// a token, embedding and head too.
 ModelSummary summarise(const Model& model);
+// Parameters under every reading: main, main+mtp, main+mtp+copies.
+Count counted_parameters(const Model& model, Counted counted);
 
 }  // namespace preflop

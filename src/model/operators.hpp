@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "preflop/architecture.hpp"
 #include "src/model/axes.hpp"
 #include "src/model/tags.hpp"
 
@@ -31,9 +32,12 @@ enum class Kind : std::uint8_t {
   copy,
   lookup,     // a table indexed by ids
   attention,  // fused core; `inner` keeps its parts for FLOPs
-  loss        // cross-entropy over the vocabulary
+  loss,       // cross-entropy over the vocabulary
+  route,      // logits of a router (or scores of an indexer) become a choice
+  permute,    // rows gathered by, or added back by, a choice
+  move        // rows change GPUs; collective and group follow from the row axes before and after (src/cost/link)
 };
-inline constexpr int kKinds = 13;
+inline constexpr int kKinds = 16;
 const char* name(Kind kind);
 
 // What an element of a tensor is stored as. `activation` follows the recipe's precision.
@@ -50,13 +54,15 @@ struct Tensor {
   StoreId store = 0;
 };
 
-enum class Role : std::uint8_t { matrix, bias, norm, table };
+// A router is a matrix that stacks multiply outside their GEMM modules.
+enum class Role : std::uint8_t { matrix, bias, norm, table, router };
 
 struct Weight {
   Axes axes;
   Role role = Role::matrix;
   bool owned = true;  // false: tied, its parameters are counted elsewhere
   bool trains = true;
+  bool with_head = false;  // not owned: shared with the head of the same stage, not with the embedding
 };
 
 struct Operand {
@@ -76,10 +82,18 @@ struct Op {
   std::vector<Op> inner;
 };
 
+// How a block's experts are chosen.
+struct Routing {
+  Count top_k;  // 0: the block has no experts
+};
+
 struct Block {
   std::string name;
-  Extents extents;  // of everything but b, s, u
-  Count window;     // sliding window in tokens; 0 = full causal
+  Extents extents;       // of everything but b, s, u and routed rows
+  Count window;          // sliding window in tokens; 0 = full causal
+  bool chunked = false;  // the window is a fixed chunk
+  Routing routing;
+  Activation activation = Activation::silu;  // of its MLP or experts
   std::vector<Tensor> tensors;
   std::vector<Op> ops;
   TensorId input = 0;  // read from the previous block (or the ids)

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "src/adapt/hf_config.hpp"
+#include "src/model/model.hpp"
 #include "tests/unit/param_oracle.hpp"
 
 namespace preflop {
@@ -24,40 +25,40 @@ const std::map<std::string, Verdict> kVerdicts = {
     {"baichuan2-7b.json", {7505973248, ""}},
     {"bloom-176b.trimmed-missing-hidden.json", {0, "hidden_size: is absent"}},
     {"chatglm3-6b.json", {6243584000, ""}},
-    {"dbrx.json", {0, "DbrxForCausalLM: not built yet (mixture of experts)"}},
-    {"deepseek-v2-lite.json", {0, "(mixture of experts and latent attention)"}},
-    {"deepseek-v3.2.json", {0, "(mixture of experts, latent attention and sparse attention)"}},
-    {"deepseek-v3.json", {0, "DeepseekV3ForCausalLM: not built yet (mixture of experts and latent attention)"}},
+    {"dbrx.json", {131596523520, ""}},
+    {"deepseek-v2-lite.json", {15706484224, ""}},
+    {"deepseek-v3.2.json", {671877944064, "indexer"}},
+    {"deepseek-v3.json", {671026419200, ""}},
     {"deepseek-v4-flash.json", {0, "(mixture of experts, latent attention and sparse attention)"}},
     {"falcon-40b.trimmed-rw.json", {0, "n_head_kv: is absent, and so is multi_query"}},
     {"gemma-2-2b.json", {2614341888, ""}},
     {"gemma-3-1b.json", {999885952, ""}},
     {"gemma-4-26b-a4b.json", {0, "mixture of experts"}},
-    {"glm-5.2.json", {0, "(mixture of experts, latent attention and sparse attention)"}},
-    {"glm-5.json", {0, "(mixture of experts, latent attention and sparse attention)"}},
+    {"glm-5.2.json", {743377019904, "indexer"}},
+    {"glm-5.json", {743911218432, "indexer"}},
     {"gpt-bigcode-santacoder.json", {1124886528, ""}},
     {"gpt-j-6b.json", {6050882784, ""}},
-    {"gpt-oss-20b.json", {0, "mixture of experts"}},
+    {"gpt-oss-20b.json", {20914757184, ""}},
     {"gpt2.json", {124439808, ""}},
-    {"kimi-k2.json", {0, "mixture of experts and latent attention"}},
+    {"kimi-k2.json", {1026408232448, ""}},
     {"kimi-k3.json", {0, "mixture of experts, latent attention and state-space or linear-attention layers"}},
-    {"llama4-maverick.json", {0, "mixture of experts"}},
-    {"llama4-scout.json", {0, "mixture of experts"}},
-    {"mimo-v2-flash.json", {0, "mixture of experts"}},
-    {"minimax-m2.5.json", {0, "mixture of experts"}},
+    {"llama4-maverick.json", {400711848960, "vision tower"}},
+    {"llama4-scout.json", {107769861120, "vision tower"}},
+    {"mimo-v2-flash.json", {308778780864, ""}},
+    {"minimax-m2.5.json", {228689764864, ""}},
     {"minimax-m3.json", {0, "mixture of experts and sparse attention"}},
     {"ministral3-3b.json", {3429006336, "vision tower"}},
-    {"mixtral-8x7b.json", {0, "MixtralForCausalLM: not built yet (mixture of experts)"}},
+    {"mixtral-8x7b.json", {46702792704, ""}},
     {"nemotron-3-nano-30b.json", {0, "mixture of experts and state-space"}},
     {"nemotron-h-56b.json", {0, "NemotronHForCausalLM: not built yet (state-space"}},
     {"nemotron-nas-49b.json", {0, "block_configs"}},
     {"phi-2-msft.json", {2779683840, ""}},
     {"phi-3.5-longrope.json", {3821079552, ""}},
     {"qwen-1.8b-v1.json", {1836828672, ""}},
-    {"qwen1.5-moe-a2.7b.json", {0, "mixture of experts"}},
+    {"qwen1.5-moe-a2.7b.json", {14315784192, ""}},
     {"qwen3-235b-nvfp4.hf_quant_config.json", {0, "describes a quantisation, not a model"}},
-    {"qwen3-235b-nvfp4.json", {0, "mixture of experts"}},
-    {"qwen3-30b-a3b.json", {0, "mixture of experts"}},
+    {"qwen3-235b-nvfp4.json", {235093634560, ""}},
+    {"qwen3-30b-a3b.json", {30532122624, ""}},
     {"qwen3-32b-fp8.json", {32762123264, "quantization_config (fp8)"}},
     {"qwen3.5-35b-a3b.json", {0, "mixture of experts and state-space"}},
     {"starcoder2-7b.json", {7173923840, ""}},
@@ -85,7 +86,8 @@ TEST(ConfigSamples, ReadOrRefusedForTheTrueReason) {
     }
     ++read;
     ASSERT_TRUE(a.ok()) << a.error().text();
-    EXPECT_EQ(oracle::parameters(*a), verdict->second.parameters);
+    EXPECT_EQ(oracle::main_parameters(*a), verdict->second.parameters);
+    EXPECT_EQ(summarise(build_model(*a)).params_total.get(), verdict->second.parameters);
     std::string notes;
     for (const std::string& note : a->notes) notes += note + "\n";
     EXPECT_NE(notes.find(reason), std::string::npos) << notes;

@@ -33,29 +33,75 @@ inline std::int64_t norms_per_layer(NormPlacement placement) {
   }
 }
 
-inline std::int64_t layer_parameters(const LayerKind& k, std::int64_t h) {
-  const std::int64_t nh = k.attention.heads.get(), nkv = k.attention.kv_heads.get(), hd = k.attention.head_dim.get();
+inline std::int64_t attention_parameters(const AttentionSpec& at, std::int64_t h) {
+  const std::int64_t nh = at.heads.get(), nkv = at.kv_heads.get(), hd = at.head_dim.get();
+  const std::int64_t vd = at.value_dim ? at.value_dim->get() : hd;
+  std::int64_t n = at.sinks ? nh : 0;
+  if (at.latent) {
+    const std::int64_t kvr = at.latent->kv_lora.get(), nope = at.latent->nope_dim.get();
+    const std::int64_t rope = at.latent->rope_dim.get(), v = at.latent->value_dim.get();
+    const std::int64_t qr = at.latent->q_lora ? at.latent->q_lora->get() : 0;
+    n += qr > 0 ? h * qr + qr + qr * nh * (nope + rope) : h * nh * (nope + rope);
+    n += h * (kvr + rope) + kvr + kvr * nh * (nope + v) + nh * v * h;
+    if (at.indexer && !at.indexer->shared) {
+      const std::int64_t ni = at.indexer->heads.get(), di = at.indexer->dim.get();
+      n += qr * ni * di + h * di + 2 * di + h * ni;
+    }
+    return n;
+  }
+  n += h * nh * hd + h * nkv * hd + h * nkv * vd + nh * vd * h;
+  if (at.query_bias) n += nh * hd;
+  if (at.key_bias) n += nkv * hd;
+  if (at.value_bias) n += nkv * vd;
+  if (at.out_bias) n += h;
+  if (at.qk_norm == QkNorm::head) n += 2 * hd;
+  if (at.qk_norm == QkNorm::full || at.qk_norm == QkNorm::per_head) n += nh * hd + nkv * hd;
+  return n;
+}
+
+// `active`: top-k experts instead of all.
+inline std::int64_t expert_parameters(const ExpertSpec& e, std::int64_t h, bool active) {
+  const std::int64_t mf = e.width.get(), branches = e.gated ? 2 : 1;
+  const std::int64_t each = (branches + 1) * h * mf + (e.bias ? branches * mf + h : 0);
+  std::int64_t n = (active ? e.top_k.get() : e.count.get()) * each + h * e.count.get();
+  if (e.router_bias) n += e.count.get();
+  if (e.correction_bias) n += e.count.get();
+  n += (branches + 1) * h * e.shared_width.get();
+  return n + (e.shared_gate ? h : 0);
+}
+
+inline std::int64_t layer_parameters(const LayerKind& k, std::int64_t h, bool active = false) {
   const std::int64_t f = k.mlp.width.get();
-  std::int64_t n = h * nh * hd + 2 * h * nkv * hd + nh * hd * h;
-  if (k.attention.query_bias) n += nh * hd;
-  if (k.attention.key_bias) n += nkv * hd;
-  if (k.attention.value_bias) n += nkv * hd;
-  if (k.attention.out_bias) n += h;
-  if (k.attention.qk_norm == QkNorm::head) n += 2 * hd;
-  if (k.attention.qk_norm == QkNorm::full || k.attention.qk_norm == QkNorm::per_head) n += nh * hd + nkv * hd;
-  n += (k.mlp.gated ? 3 : 2) * h * f;
-  if (k.mlp.bias) n += (k.mlp.gated ? 2 : 1) * f + h;
+  std::int64_t n = attention_parameters(k.attention, h);
+  if (k.experts) {
+    n += expert_parameters(*k.experts, h, active);
+  } else {
+    n += (k.mlp.gated ? 3 : 2) * h * f;
+    if (k.mlp.bias) n += (k.mlp.gated ? 2 : 1) * f + h;
+  }
   return n + norms_per_layer(k.placement) * norm_weights(k.norm, h);
 }
 
-inline std::int64_t parameters(const Architecture& a) {
+// The main model, without multi-token prediction.
+inline std::int64_t main_parameters(const Architecture& a, bool active = false) {
   const std::int64_t h = a.hidden.get();
   std::int64_t n = a.vocab.get() * h * (a.tied ? 1 : 2);
   if (a.head_bias) n += a.vocab.get();
   if (a.positions == Positions::learned) n += a.position_rows.get() * h;
   if (a.embedding_norm) n += 2 * h;
   if (a.has_final_norm) n += norm_weights(a.final_norm, h);
-  for (const LayerRun& run : a.layers) n += run.count * layer_parameters(run.kind, h);
+  for (const LayerRun& run : a.layers) n += run.count * layer_parameters(run.kind, h, active);
+  return n;
+}
+
+// What the model's name counts: each MTP layer is a layer, a product of 2 hidden to hidden and three norms.
+inline std::int64_t parameters(const Architecture& a) {
+  const std::int64_t h = a.hidden.get();
+  std::int64_t n = main_parameters(a);
+  if (a.counted == Counted::main) return n;
+  const LayerKind& kind = a.mtp_kind ? *a.mtp_kind : a.layers.back().kind;
+  n += a.mtp_layers * (layer_parameters(kind, h) + 2 * h * h + 3 * norm_weights(a.final_norm, h));
+  if (a.counted == Counted::main_mtp_copies) n += a.mtp_layers * 2 * a.vocab.get() * h;
   return n;
 }
 

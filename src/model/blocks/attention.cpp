@@ -21,12 +21,26 @@ TensorId qk_norm(BlockBuilder& b, Tag tag, TensorId x, QkNorm kind, const char* 
 
 }  // namespace
 
+TensorId attention_core(BlockBuilder& b, const AttentionSpec& spec, TensorId q, TensorId k, TensorId v,
+                        const char* kv) {
+  // Keys and values are read along the key axis and broadcast to the query heads.
+  const std::string heads(kv);
+  TensorId p = b.product2(Tag::core_qk, {q, "bsad"}, {k, ("bu" + heads + "d").c_str()}, "basu");
+  p = b.softmax(Tag::core_softmax, p, "u");
+  if (spec.sinks) b.weight("a", Role::bias);
+  if (spec.dropout > 0) p = b.unary(Kind::dropout, Tag::core_dropout, p);
+  const TensorId o = b.product2(Tag::core_pv, {p, "basu"}, {v, ("bu" + heads + "e").c_str()}, "bsae");
+  return b.product(Tag::attn_out, o, "ae>h", spec.out_bias);
+}
+
 TensorId attention(BlockBuilder& b, const AttentionSpec& spec, TensorId x) {
   b.extents()[Axis::heads] = spec.heads;
   b.extents()[Axis::kv_heads] = spec.kv_heads;
   b.extents()[Axis::head_dim] = spec.head_dim;
-  b.extents()[Axis::value_dim] = spec.head_dim;
-  if (spec.window) b.set_window(*spec.window);
+  b.extents()[Axis::value_dim] = spec.value_dim.value_or(spec.head_dim);
+  if (spec.window) b.set_window(*spec.window, spec.chunked);
+  if (spec.indexer) b.set_window(spec.indexer->top_k);  // a query sees that many keys, once there are so many
+  if (spec.latent) return latent_attention(b, spec, x);
 
   TensorId q = b.product(Tag::attn_q, x, "h>ad", spec.query_bias);
   TensorId k = b.product(Tag::attn_k, x, "h>kd", spec.key_bias);
@@ -37,12 +51,7 @@ TensorId attention(BlockBuilder& b, const AttentionSpec& spec, TensorId x) {
     q = b.unary(Kind::rope, Tag::attn_q_rope, q);
     k = b.unary(Kind::rope, Tag::attn_k_rope, k);
   }
-  // Keys and values are read along the key axis and broadcast to the query heads.
-  TensorId p = b.product2(Tag::core_qk, {q, "bsad"}, {k, "buad"}, "basu");
-  p = b.softmax(Tag::core_softmax, p, "u");
-  if (spec.dropout > 0) p = b.unary(Kind::dropout, Tag::core_dropout, p);
-  const TensorId o = b.product2(Tag::core_pv, {p, "basu"}, {v, "buae"}, "bsae");
-  return b.product(Tag::attn_out, o, "ae>h", spec.out_bias);
+  return attention_core(b, spec, q, k, v, "k");
 }
 
 }  // namespace preflop

@@ -12,11 +12,19 @@ TensorId norm_of(BlockBuilder& b, Tag tag, TensorId x, NormKind kind, Axes over 
 
 // x (bsh) -> attention output (bsh), without norm, residual or dropout.
 TensorId attention(BlockBuilder& b, const AttentionSpec& spec, TensorId x);
+// The same with latent keys and values (spec.latent).
+TensorId latent_attention(BlockBuilder& b, const AttentionSpec& spec, TensorId x);
+// Softmax attention and output projection; `kv` is the letter of the key and value heads.
+TensorId attention_core(BlockBuilder& b, const AttentionSpec& spec, TensorId q, TensorId k, TensorId v, const char* kv);
+// x (bsh) -> output of routed and shared experts (bsh), without norm, residual or dropout.
+TensorId mixture(BlockBuilder& b, const ExpertSpec& spec, TensorId x);
 // x (bsh) -> MLP output (bsh), without norm, residual or dropout.
 TensorId mlp(BlockBuilder& b, const MlpSpec& spec, TensorId x);
 
 Block embedding_block(const Architecture& a);
 Block layer_block(const Architecture& a, const LayerKind& kind);
 Block head_block(const Architecture& a);
+Block mtp_join_block(const Architecture& a);
+Block mtp_head_block(const Architecture& a);
 
 }  // namespace preflop

@@ -11,6 +11,7 @@ TensorId norm_of(BlockBuilder& b, Tag tag, TensorId x, NormKind kind, Axes over)
 
 TensorId mlp(BlockBuilder& b, const MlpSpec& spec, TensorId x) {
   b.extents()[Axis::ffn] = spec.width;
+  b.set_activation(spec.activation);
   TensorId y = 0;
   if (spec.gated) {
     const TensorId gate = b.product(Tag::mlp_gate, x, "h>f", spec.bias);
@@ -41,12 +42,16 @@ TensorId finish_branch(BlockBuilder& b, const LayerKind& kind, TensorId y, Branc
 constexpr Branch kAttention{Tag::attn_post_norm, Tag::attn_dropout};
 constexpr Branch kMlp{Tag::mlp_post_norm, Tag::mlp_dropout};
 
+TensorId feed_forward(BlockBuilder& b, const LayerKind& kind, TensorId x) {
+  return kind.experts ? mixture(b, *kind.experts, x) : mlp(b, kind.mlp, x);
+}
+
 // y = x + (attention(n1(x)) + mlp(n2(x))): both branches read the block's input.
 TensorId parallel_layer(BlockBuilder& b, const LayerKind& kind, TensorId x) {
   const TensorId n1 = norm_of(b, Tag::attn_norm, x, kind.norm);
   const TensorId n2 = kind.placement == NormPlacement::split_pre ? norm_of(b, Tag::mlp_norm, x, kind.norm) : n1;
   const TensorId y1 = finish_branch(b, kind, attention(b, kind.attention, n1), kAttention);
-  const TensorId y2 = finish_branch(b, kind, mlp(b, kind.mlp, n2), kMlp);
+  const TensorId y2 = finish_branch(b, kind, feed_forward(b, kind, n2), kMlp);
   return b.binary(Kind::add, Tag::block_add, x, b.binary(Kind::add, Tag::mlp_add, y1, y2));
 }
 
@@ -55,7 +60,7 @@ TensorId sequential_layer(BlockBuilder& b, const LayerKind& kind, TensorId x) {
   const TensorId y1 = finish_branch(b, kind, attention(b, kind.attention, n1), kAttention);
   const TensorId x1 = b.binary(Kind::add, Tag::attn_add, x, y1);
   const TensorId n2 = norms_input(kind.placement) ? norm_of(b, Tag::mlp_norm, x1, kind.norm) : x1;
-  const TensorId y2 = finish_branch(b, kind, mlp(b, kind.mlp, n2), kMlp);
+  const TensorId y2 = finish_branch(b, kind, feed_forward(b, kind, n2), kMlp);
   return b.binary(Kind::add, Tag::mlp_add, x1, y2);
 }
 
