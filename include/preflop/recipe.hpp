@@ -42,6 +42,8 @@ struct Layout {
 
   std::int64_t model_parallel() const { return tp * cp * pp; }
   std::int64_t world() const { return tp * cp * pp * dp; }
+  // Ranks that hold the same experts: ep x etp x edp = tp x cp x dp.
+  std::int64_t edp() const { return tp * cp * dp / (ep * etp); }
 };
 
 struct Recipe {
@@ -62,6 +64,11 @@ struct Recipe {
   Recompute recompute;
   AttentionKernel attention = AttentionKernel::cudnn;
   LossKind loss = LossKind::plain;
+
+  // Mixture of experts: rows of the fullest GPU over the mean, and the capacity that drops and pads rows.
+  double imbalance = 1;
+  double capacity_factor = 0;  // 0: dropless
+  bool compile = false;  // torch.compile of the layers
 
   std::optional<double> mfu;  // --mfu X, a fraction: use instead of predicting
   std::string mfu_convention = "6n";

@@ -199,6 +199,10 @@ Status read_numerics(const Request& request, const Stack& stack, Recipe& recipe)
   if (Status s = read_precision(request, recipe); !s) return s;
   if (Status s = read_dtypes(request, stack, recipe); !s) return s;
   if (Status s = read_kernels(request, stack, recipe); !s) return s;
+  const auto compile = switch_key(request, "compile");
+  if (!compile) return compile.error();
+  recipe.compile = compile->value_or(stack.compile_default);
+  if (!*compile && stack.compile_default) assume(recipe, "compile", "true", "stack " + stack.name);
   if (const std::string* text = text_of(request, "optimizer")) {
     if (*text != "adamw" && *text != "adam")
       return Error{"--optimizer", text::quoted(*text) + " is not built yet", "adamw"};

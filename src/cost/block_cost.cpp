@@ -1,6 +1,7 @@
 #include "src/cost/block_cost.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "src/cost/link.hpp"
 #include "src/cost/saved.hpp"
@@ -10,7 +11,7 @@
 namespace preflop {
 
 const char* name(CollectiveKind kind) {
-  static constexpr const char* kNames[] = {"all-reduce", "all-gather", "reduce-scatter"};
+  static constexpr const char* kNames[] = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -27,9 +28,28 @@ void collect_weights(BlockCost& out, const Block& block, const Mesh& mesh) {
     for (const Weight& w : op.weights) {
       const Volume v = volume(w.axes, out.extents, mesh);
       out.legal = out.legal && v.elements.valid();
-      out.weights.push_back({op.tag, w.role, w.axes, v, w.owned, op.merge});
+      out.weights.push_back({op.tag, w.role, w.axes, v, w.owned, op.merge, w.with_head});
     }
   }
+}
+
+// Rows by which the tokens of a micro-batch enter the experts. The extents are global, the rounding is one
+// GPU's: a capacity is a whole number of rows of each expert.
+void set_routed_rows(Extents& extents, const Block& block, const Setting& setting) {
+  const Mesh& mesh = setting.mesh;
+  const Count ranks = mesh.cp * (mesh.sp ? mesh.tp : 1);
+  const Count tokens = extents[Axis::batch] * extents[Axis::seq] / ranks;
+  const Count chosen = tokens * block.routing.top_k;
+  const Count experts = extents[Axis::experts];
+  const auto scaled = [](Count rows, double factor) {
+    const double wanted = std::ceil(rows.real() * factor);
+    return wanted <= static_cast<double>(Count::kMax) ? Count(static_cast<std::int64_t>(wanted)) : Count(-1);
+  };
+  Count rows = scaled(chosen, setting.imbalance);
+  if (setting.capacity_factor > 0) rows = ceil_div(scaled(chosen, setting.capacity_factor), experts) * experts;
+  if (!tokens.valid()) rows = Count(-1);
+  extents[Axis::routed] = rows * ranks;
+  extents[Axis::gathered] = extents[Axis::routed] * Count(mesh.etp);
 }
 
 }  // namespace
@@ -41,6 +61,9 @@ BlockCost analyse(const Block& block, const Setting& setting) {
   out.extents[Axis::seq] = setting.seq;
   out.extents[Axis::key_seq] = setting.seq;
   out.window = block.window;
+  out.chunked = block.chunked;
+  out.activation = block.activation;
+  if (block.routing.top_k.get() > 0) set_routed_rows(out.extents, block, setting);
   if (block.extents[Axis::vocab].get() > 0) {
     const Count multiple = std::max<std::int64_t>(1, static_cast<std::int64_t>(setting.stack->vocab_multiple.value));
     out.extents[Axis::vocab] = round_up(block.extents[Axis::vocab], multiple * Count(setting.mesh.tp));
@@ -56,13 +79,15 @@ BlockCost analyse(const Block& block, const Setting& setting) {
   return out;
 }
 
-double visible_keys(Visible rule, Count seq, Count window) {
+double visible_keys(Visible rule, Count seq, Count window, bool chunked) {
+  const bool limited = window.get() > 0 && window < seq;
   const double s = seq.real();
-  const double w = window.get() > 0 && window < seq ? window.real() : s;
+  const double w = limited ? window.real() : s;
   if (rule == Visible::full) return w;
   // Causal: the mean over all queries of the keys they see. A window of w sees w keys but for the
-  // first w queries: w - w(w-1)/(2s). Without a window the field's convention is s/2.
-  return window.get() > 0 && window < seq ? w - w * (w - 1) / (2 * s) : s / 2;
+  // first w queries: w - w(w-1)/(2s). Without a window the field's convention is s/2; a chunk is a
+  // sequence of its own.
+  return limited && !chunked ? w - w * (w - 1) / (2 * s) : w / 2;
 }
 
 }  // namespace preflop

@@ -17,12 +17,16 @@ namespace preflop {
 struct Setting {
   const Stack* stack = nullptr;
   const LossRule* loss = nullptr;
-  const Segment* segment = nullptr;  // recomputation; null = none
+  std::vector<const Segment*> segments;  // recomputation, the first that matches an operator counts; empty = none
   Mesh mesh;
   Count micro_batch = 1;  // sequences
   Count seq = 1;          // tokens
   double activation_width = 2;
   AttentionKernel kernel = AttentionKernel::cudnn;
+  // Rows that a GPU's experts get: `imbalance` times the mean, or, with a capacity factor, exactly that
+  // share for every expert, the rest dropped and the gaps padded.
+  double imbalance = 1;
+  double capacity_factor = 0;  // 0: dropless
 };
 
 struct WeightItem {
@@ -32,6 +36,8 @@ struct WeightItem {
   Volume volume;  // on this GPU
   bool owned;
   int merge;
+  bool with_head = false;  // not owned: the head of the same stage has it
+  bool expert() const { return axes.has(Axis::experts); }  // lives on the expert mesh
 };
 
 // One tensor kept for the backward pass. `store` is -1 for a private copy.
@@ -63,16 +69,18 @@ struct Walk {
   double bytes = 0;  // alive saved items + transients
 };
 
-enum class CollectiveKind : std::uint8_t { all_reduce, all_gather, reduce_scatter };
+enum class CollectiveKind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all };
 const char* name(CollectiveKind kind);
+enum class Group : std::uint8_t { tp, ep, etp };
 
 struct CollectiveItem {
   CollectiveKind kind;
   Tag tag;
-  Volume volume;  // of the full (gathered) tensor
+  Volume volume;  // of the full (gathered) tensor; all-to-all: of what one GPU sends and keeps
   double width;
   bool backward;
   bool replayed;  // repeated by recomputation
+  Group group = Group::tp;
   double bytes() const { return volume.elements.real() * width; }
 };
 
@@ -88,6 +96,7 @@ struct WorkItem {
   double forward_bytes = 0, backward_bytes = 0;
   bool replayed = false;  // inside a recomputed segment
   bool logits = false;
+  bool all_keys = false;  // reads every earlier key, whatever the window: an indexer's scores
 };
 
 struct BlockCost {
@@ -98,6 +107,8 @@ struct BlockCost {
   std::vector<WorkItem> work;
   std::vector<CollectiveItem> collectives;
   Count window;
+  bool chunked = false;
+  Activation activation = Activation::silu;
   bool legal = true;  // false: an axis does not divide (callers check legality first)
 
   double saved_bytes() const;
@@ -108,6 +119,6 @@ BlockCost analyse(const Block& block, const Setting& setting);
 
 // Tokens a query sees on average: all of them, the causal half, or the causal window.
 enum class Visible : std::uint8_t { full, causal };
-double visible_keys(Visible rule, Count seq, Count window);
+double visible_keys(Visible rule, Count seq, Count window, bool chunked = false);
 
 }  // namespace preflop

@@ -17,6 +17,9 @@ class Collector {
   // The whole storage behind a tensor: all its slices stay alive.
   void store(int saver, const Op& op, Save::What what, TensorId id, std::string_view source) {
     const StoreId store = block_.tensors[at(id)].store;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (items[i].store == store) last_savers[i] = saver;
+    }
     if (seen_[static_cast<std::size_t>(store)]) return;
     seen_[static_cast<std::size_t>(store)] = true;
     for (const Tensor& t : block_.tensors) {
@@ -34,12 +37,14 @@ class Collector {
   bool seen(StoreId store) const { return seen_[static_cast<std::size_t>(store)]; }
 
   std::vector<SavedItem> items;
-  std::vector<int> savers;
+  std::vector<int> savers;       // first saver: its backward frees the item
+  std::vector<int> last_savers;  // last saver: its backward reads the item first
 
  private:
   void push(int saver, SavedItem item) {
     items.push_back(std::move(item));
     savers.push_back(saver);
+    last_savers.push_back(saver);
   }
   const Block& block_;
   const Extents& extents_;
@@ -68,21 +73,32 @@ const std::vector<Save>& rules_of(const Op& op, const Setting& setting) {
   return setting.stack->saves[static_cast<std::size_t>(op.kind)];
 }
 
-void save_op(Collector& out, int index, const Op& op, const Block& block, const Link& link, const Setting& setting) {
+// What of an operator is kept: everything, or only what a recomputed segment keeps of it.
+enum class Part : std::uint8_t { all, result };
+
+// `dropped(tensor)`: a result that its segment makes again, so that nobody outside keeps it.
+template <class Dropped>
+void save_op(Collector& out, int index, const Op& op, const Block& block, const Link& link, const Setting& setting,
+             Part part, const Dropped& dropped) {
   if (!link.gradient[at(op.out)]) return;
+  if (part == Part::result) out.store(index, op, Save::What::out, op.out, "kept by the recomputation policy");
   for (const Save& rule : rules_of(op, setting)) {
     switch (rule.what) {
       case Save::What::in:
         for (std::size_t i = 0; i < op.in.size(); ++i) {
-          if (input_needed(op, i, link)) out.store(index, op, rule.what, op.in[i].tensor, rule.source);
+          if (part == Part::all && input_needed(op, i, link) && !dropped(op.in[i].tensor)) {
+            out.store(index, op, rule.what, op.in[i].tensor, rule.source);
+          }
         }
         break;
       case Save::What::out:
-        out.store(index, op, rule.what, op.out, rule.source);
+        if (part == Part::all) out.store(index, op, rule.what, op.out, rule.source);
         break;
       case Save::What::element:
-        out.copy(index, op, rule.what, op.kind == Kind::loss ? op.in[0].axes : result_axes(block, op), rule.width,
-                 rule.source);
+        if (part == Part::all) {
+          out.copy(index, op, rule.what, op.kind == Kind::loss ? op.in[0].axes : result_axes(block, op), rule.width,
+                   rule.source);
+        }
         break;
       case Save::What::row:
         out.copy(index, op, rule.what, result_axes(block, op).without(op.reduced), rule.width * op.statistics,
@@ -92,12 +108,22 @@ void save_op(Collector& out, int index, const Op& op, const Block& block, const 
   }
 }
 
+bool any_match(Tag tag, const std::vector<std::string>& patterns) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& p) { return matches(tag, p); });
+}
+
 }  // namespace
 
-bool in_segment(const Op& op, const Segment* segment) {
-  if (segment == nullptr) return false;
-  return std::any_of(segment->tags.begin(), segment->tags.end(),
-                     [&](const std::string& p) { return matches(op.tag, p); });
+int segment_of(const Op& op, const Setting& setting) {
+  for (std::size_t i = 0; i < setting.segments.size(); ++i) {
+    if (any_match(op.tag, setting.segments[i]->tags)) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+bool replayed(const Op& op, const Setting& setting) {
+  const int segment = segment_of(op, setting);
+  return segment >= 0 && !any_match(op.tag, setting.segments[static_cast<std::size_t>(segment)]->keep);
 }
 
 double element_width(Element element, const Setting& setting) {
@@ -105,32 +131,54 @@ double element_width(Element element, const Setting& setting) {
 }
 
 SavedSet saved_set(const Block& block, const Link& link, const Extents& extents, const Setting& setting) {
+  std::vector<int> segment(block.ops.size());
+  for (std::size_t i = 0; i < block.ops.size(); ++i) segment[i] = segment_of(block.ops[i], setting);
+  const auto maker = [&](TensorId t) {
+    const int op = link.producer[at(t)];
+    return op < 0 ? -1 : segment[static_cast<std::size_t>(op)];
+  };
+  const auto kept_result = [&](TensorId t) {
+    const int op = link.producer[at(t)];
+    return op < 0 || !replayed(block.ops[static_cast<std::size_t>(op)], setting);
+  };
   Collector kept(block, extents, setting);
   Collector all(block, extents, setting);
   for (std::size_t i = 0; i < block.ops.size(); ++i) {
     const Op& op = block.ops[i];
     const int index = static_cast<int>(i);
-    if (!in_segment(op, setting.segment)) {
-      save_op(kept, index, op, block, link, setting);
+    const auto dropped_outside = [&](TensorId t) {
+      const int by = maker(t);
+      return by >= 0 && by != segment[i] && setting.segments[static_cast<std::size_t>(by)]->drops_output &&
+             !kept_result(t);
+    };
+    if (segment[i] < 0) {
+      save_op(kept, index, op, block, link, setting, Part::all, dropped_outside);
     } else {
-      // The segment keeps what enters it, to replay its forward pass.
+      const Segment& s = *setting.segments[static_cast<std::size_t>(segment[i])];
+      // The segment keeps what enters it, to replay its forward pass; an operator whose result is kept
+      // is not replayed and needs no inputs for that.
       for (const Operand& in : op.in) {
-        const int made_by = link.producer[at(in.tensor)];
-        const bool from_outside =
-            made_by < 0 || !in_segment(block.ops[static_cast<std::size_t>(made_by)], setting.segment);
-        if (from_outside) kept.store(index, op, Save::What::in, in.tensor, setting.segment->source);
+        const bool enters = maker(in.tensor) != segment[i];
+        if (enters && !dropped_outside(in.tensor)) kept.store(index, op, Save::What::in, in.tensor, s.source);
       }
+      if (any_match(op.tag, s.keep)) save_op(kept, index, op, block, link, setting, Part::result, dropped_outside);
     }
-    save_op(all, index, op, block, link, setting);
+    save_op(all, index, op, block, link, setting, Part::all, [](TensorId) { return false; });
   }
   SavedSet out;
   for (std::size_t i = 0; i < all.items.size(); ++i) {
     const SavedItem& item = all.items[i];
-    const bool inside = in_segment(block.ops[static_cast<std::size_t>(all.savers[i])], setting.segment);
-    const bool is_kept = item.store >= 0 ? kept.seen(item.store) : !inside;
+    const Op& saver = block.ops[static_cast<std::size_t>(all.savers[i])];
+    const bool is_kept = item.store >= 0 ? kept.seen(item.store) : !replayed(saver, setting);
     if (is_kept) continue;
+    int by = segment[static_cast<std::size_t>(all.savers[i])];
+    for (std::size_t op = 0; op < block.ops.size(); ++op) {
+      if (item.store >= 0 && block.tensors[at(block.ops[op].out)].store == item.store) by = segment[op];
+    }
     out.dropped.push_back(item);
     out.dropped_saver.push_back(all.savers[i]);
+    out.dropped_needed.push_back(all.last_savers[i]);
+    out.dropped_segment.push_back(by);
   }
   out.kept = std::move(kept.items);
   out.kept_saver = std::move(kept.savers);

@@ -13,9 +13,14 @@ struct SavedSet {
   std::vector<SavedItem> dropped;  // recomputed: alive only while their segment runs backward
   std::vector<int> kept_saver;     // per kept item: index of the op whose backward frees it (its first saver)
   std::vector<int> dropped_saver;
+  std::vector<int> dropped_needed;   // per dropped item: index of the op whose backward needs it first
+  std::vector<int> dropped_segment;  // per dropped item: which of the setting's segments makes it again
 };
 
-bool in_segment(const Op& op, const Segment* segment);
+// Which of the setting's segments an operator belongs to; -1 = none.
+int segment_of(const Op& op, const Setting& setting);
+// Does the backward pass run this operator's forward again?
+bool replayed(const Op& op, const Setting& setting);
 double element_width(Element element, const Setting& setting);
 
 SavedSet saved_set(const Block& block, const Link& link, const Extents& extents, const Setting& setting);

@@ -13,6 +13,7 @@ class Walker {
   Walker(const Block& block, const Link& link, const SavedSet& saved, const Extents& extents, const Setting& setting)
       : block_(block), link_(link), saved_(saved), extents_(extents), setting_(setting) {
     alive_.assign(saved.kept.size(), true);
+    replay_.assign(saved.dropped.size(), -1);
     gradient_of_.assign(block.tensors.size(), -1);
   }
 
@@ -59,11 +60,17 @@ class Walker {
     }
   }
 
-  void replay_segment(const Op& op) {
-    if (replayed_ || !in_segment(op, setting_.segment)) return;
-    replayed_ = true;
-    for (const SavedItem& item : saved_.dropped) {
-      replay_.push_back(add({item.tag, "recomputed", item.volume, item.width}));
+  // What was dropped comes back: a whole segment when its first operator runs backward, a result that
+  // is made again for others just before the first of them reads it.
+  void replay(int index, const Op& op) {
+    const int segment = segment_of(op, setting_);
+    for (std::size_t i = 0; i < saved_.dropped.size(); ++i) {
+      if (replay_[i] >= 0) continue;
+      const int by = saved_.dropped_segment[i];
+      const bool alone = by >= 0 && setting_.segments[static_cast<std::size_t>(by)]->drops_output;
+      if (alone ? saved_.dropped_needed[i] != index : segment != by) continue;
+      const SavedItem& item = saved_.dropped[i];
+      replay_[i] = add({item.tag, "recomputed", item.volume, item.width});
     }
   }
 
@@ -110,6 +117,34 @@ class Walker {
     }
   }
 
+  bool hands_through(const Op& op) const {
+    return op.kind == Kind::add || (op.kind == Kind::move && movement(block_, op, setting_.mesh) == Movement::none);
+  }
+
+  // Some stacks free the gradient of a result late: with the operator that the stack's data names.
+  const Hold* hold_of(Tag tag) const {
+    for (const Hold& hold : setting_.stack->holds) {
+      for (const std::string& pattern : hold.tags) {
+        if (matches(tag, pattern)) return &hold;
+      }
+    }
+    return nullptr;
+  }
+  void release_or_hold(const Op& op, int buffer) {
+    if (const Hold* hold = hold_of(op.tag)) {
+      held_.push_back({buffer, hold->until});
+    } else {
+      release(buffer);
+    }
+  }
+  void release_held(Tag tag) {
+    for (auto& [buffer, until] : held_) {
+      if (until != tag) continue;
+      release(buffer);
+      buffer = -1;
+    }
+  }
+
   void gradients_of_inputs(int index, const Op& op, int out_gradient) {
     if (op.kind == Kind::product) {
       if (stands_for_group(index)) product_gradients(op);
@@ -118,10 +153,10 @@ class Walker {
     if (op.kind == Kind::loss) return loss_gradient(op);
     for (const Operand& in : op.in) {
       if (!link_.gradient[at(in.tensor)]) continue;
-      if (op.kind == Kind::add && gradient_of_[at(in.tensor)] < 0 && out_gradient >= 0) {
+      if (hands_through(op) && gradient_of_[at(in.tensor)] < 0 && out_gradient >= 0) {
         ++buffers_[static_cast<std::size_t>(out_gradient)].owners;  // handed through, not copied
         gradient_of_[at(in.tensor)] = out_gradient;
-      } else if (op.kind != Kind::add) {
+      } else if (!hands_through(op)) {
         contribute(in.tensor, allocate(op.tag, "gradient", block_.tensors[at(in.tensor)].axes));
       }
     }
@@ -129,7 +164,7 @@ class Walker {
 
   void step(int index) {
     const Op& op = block_.ops[static_cast<std::size_t>(index)];
-    replay_segment(op);
+    replay(index, op);
     const int out_gradient = gradient_of_[at(op.out)];
     gradients_of_inputs(index, op, out_gradient);
     note(op.tag);
@@ -137,18 +172,19 @@ class Walker {
     temporaries_.clear();
     // The outputs of merged products are read together by the one that stands for them.
     if (op.kind != Kind::product || op.merge < 0) {
-      release(out_gradient);
+      release_or_hold(op, out_gradient);
     } else if (stands_for_group(index)) {
       for (const Op& other : block_.ops) {
         if (other.merge == op.merge) release(gradient_of_[at(other.out)]);
       }
     }
+    release_held(op.tag);
     for (std::size_t i = 0; i < saved_.kept.size(); ++i) {
       if (saved_.kept_saver[i] == index && !(op.kind == Kind::loss && in_place_loss(i))) alive_[i] = false;
     }
     if (op.kind == Kind::product && op.tag == Tag::head_out) free_in_place_logits();
     for (std::size_t i = 0; i < saved_.dropped.size(); ++i) {
-      if (replayed_ && saved_.dropped_saver[i] == index) release(replay_[i]);
+      if (replay_[i] >= 0 && saved_.dropped_saver[i] == index) release(replay_[i]);
     }
   }
 
@@ -189,8 +225,8 @@ class Walker {
   std::vector<Buffer> buffers_;
   std::vector<int> gradient_of_;  // per tensor: its buffer, -1 = none yet
   std::vector<int> temporaries_;
-  std::vector<int> replay_;
-  bool replayed_ = false;
+  std::vector<int> replay_;                // per dropped item: its buffer, -1 = not made again yet
+  std::vector<std::pair<int, Tag>> held_;  // gradients that wait, and for which operator
   Walk best_;
 };
 

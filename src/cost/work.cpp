@@ -57,7 +57,7 @@ void add_bytes(WorkItem& item, const Block& block, const Op& op, const Link& lin
   const double out = op.kind == Kind::loss ? 0 : bytes_of(block, op.out, extents, setting);
   double weights = 0;
   for (const Weight& w : op.weights) {
-    if (w.role == Role::matrix)
+    if (w.role == Role::matrix || w.role == Role::router)
       weights += volume(w.axes, extents, setting.mesh).elements.real() * setting.activation_width;
   }
   item.forward_bytes = in + out + weights;
@@ -74,7 +74,8 @@ void collect_work(BlockCost& out, const Block& block, const Link& link, const Se
     item.kind = op.kind;
     item.tag = op.tag;
     item.logits = group(op.tag) == "head";
-    item.replayed = in_segment(op, setting.segment);
+    item.all_keys = group(op.tag) == "index";
+    item.replayed = replayed(op, setting);
     if (op.kind == Kind::product) add_product(item, block, op, link, out.extents, setting.mesh);
     if (op.kind == Kind::product2) add_product2(item, block, op, link, out.extents, setting.mesh);
     if (op.kind == Kind::attention) {
@@ -97,7 +98,11 @@ class Collectives {
 
   void add(CollectiveKind kind, const Op& op, const Axes& axes, bool backward) {
     out_.collectives.push_back({kind, op.tag, gathered_volume(axes, out_.extents, setting_.mesh),
-                                setting_.activation_width, backward, !backward && in_segment(op, setting_.segment)});
+                                setting_.activation_width, backward, !backward && replayed(op, setting_)});
+  }
+  void add_move(CollectiveKind kind, const Op& op, const Axes& axes, Group group, bool backward) {
+    out_.collectives.push_back({kind, op.tag, volume(axes, out_.extents, setting_.mesh), setting_.activation_width,
+                                backward, !backward && replayed(op, setting_), group});
   }
   // A partial sum over tp becomes whole: scattered along the sequence under sp, everywhere otherwise.
   void reduce(const Op& op, const Axes& axes) {
@@ -120,11 +125,35 @@ bool column_parallel(const Block& block, const Op& op, const Mesh& mesh) {
   return op.kind == Kind::product && !cut_by_tp(op.in[0].axes, mesh) && cut_by_tp(result_axes(block, op), mesh);
 }
 
+// Rows of experts on their way, and their gradients on the way back.
+void add_moves(Collectives& c, const Block& block, const Op& op, bool gradient, const Mesh& mesh) {
+  const Axes& out = result_axes(block, op);
+  switch (movement(block, op, mesh)) {
+    case Movement::none:
+      return;
+    case Movement::exchange:
+      c.add_move(CollectiveKind::all_to_all, op, out, Group::ep, false);
+      if (gradient) c.add_move(CollectiveKind::all_to_all, op, out, Group::ep, true);
+      return;
+    case Movement::gather:
+      c.add_move(CollectiveKind::all_gather, op, out, Group::etp, false);
+      if (gradient) c.add_move(CollectiveKind::reduce_scatter, op, out, Group::etp, true);
+      return;
+    case Movement::scatter:
+      c.add_move(CollectiveKind::reduce_scatter, op, op.in[0].axes, Group::etp, false);
+      if (gradient) c.add_move(CollectiveKind::all_gather, op, op.in[0].axes, Group::etp, true);
+      return;
+  }
+}
+
 }  // namespace
 
 void collect_collectives(BlockCost& out, const Block& block, const Link& link, const Setting& setting) {
-  if (setting.mesh.tp == 1) return;
   Collectives c(out, block, setting);
+  for (const Op& op : block.ops) {
+    if (op.kind == Kind::move) add_moves(c, block, op, link.gradient[at(op.in[0].tensor)], setting.mesh);
+  }
+  if (setting.mesh.tp == 1) return;
   std::set<TensorId> gathered;  // once per input, however many products read it
   for (const Op& op : block.ops) {
     if (column_parallel(block, op, setting.mesh) && gathered.insert(op.in[0].tensor).second) {

@@ -52,6 +52,35 @@ Status check_sizes(const Model& model, const Recipe& r) {
   return Nothing{};
 }
 
+// Experts live on a mesh of their own over the same ranks of a stage: ep x etp x edp = tp x cp x dp.
+Status check_experts(const Model& model, const Stack& stack, const Recipe& r) {
+  const Layout& l = r.layout;
+  if (!(r.imbalance >= 1)) return Error{"--imbalance", "less than the mean load", "1 (balanced) or more"};
+  if (!(r.capacity_factor >= 0)) return Error{"--capacity-factor", "a negative capacity", "0 (dropless) or more"};
+  const std::int64_t ranks = l.tp * l.cp * l.dp;
+  bool has_experts = false;
+  for (const Block& block : model.blocks) {
+    const std::int64_t experts = block.extents[Axis::experts].get();
+    if (experts == 0) continue;
+    has_experts = true;
+    if (Status s = divides("--ep", l.ep, experts, "experts"); !s) return s;
+    if (Status s = divides("--etp", l.etp, block.extents[Axis::expert_ffn].get(), "channels of an expert"); !s)
+      return s;
+    const std::int64_t shared = block.extents[Axis::shared_ffn].get();
+    if (Status s = divides("--tp", l.tp, shared, "channels of the shared experts"); !s) return s;
+  }
+  if (!has_experts) return Nothing{};
+  if (ranks % (l.ep * l.etp) != 0) {
+    return Error{"--ep", "ep " + n(l.ep) + " x etp " + n(l.etp) + " does not divide tp x cp x dp = " + n(ranks),
+                 "ep x etp one of " + divisors(ranks)};
+  }
+  if (l.tp > 1 && !l.sp && stack.sp_default && l.ep > 1) {
+    return Error{"--no-sp", "stack " + stack.name + " runs expert and tensor parallelism with sequence parallelism only",
+                 "--sp, or --ep 1"};
+  }
+  return Nothing{};
+}
+
 Status check_tp(const Model& model, std::int64_t tp) {
   for (const Block& block : model.blocks) {
     const std::int64_t heads = block.extents[Axis::heads].get();
@@ -140,6 +169,7 @@ Status check_legal(const Model& model, const Stack& stack, const Recipe& recipe)
   if (Status s = check_sizes(model, recipe); !s) return s;
   if (Status s = check_stack(stack, recipe); !s) return s;
   if (Status s = check_tp(model, recipe.layout.tp); !s) return s;
+  if (Status s = check_experts(model, stack, recipe); !s) return s;
   if (Status s = check_sequence(recipe); !s) return s;
   if (Status s = check_batch(recipe); !s) return s;
   return check_pipeline(recipe);

@@ -32,7 +32,7 @@ struct Save {
 
 struct Rewrite {
   enum class Rule : std::uint8_t { merge, fuse, copy_slices, copy_result };
-  enum class When : std::uint8_t { always, fused_attention, unfused_attention, context_parallel };
+  enum class When : std::uint8_t { always, fused_attention, unfused_attention, context_parallel, compiled };
   Rule rule = Rule::merge;
   When when = When::always;
   std::vector<std::string> tags;  // tags or groups
@@ -53,6 +53,33 @@ struct LossRule {
 struct Segment {
   std::string name;               // "core_attn", "full"
   std::vector<std::string> tags;  // tags or groups; "*" = the whole layer
+  std::vector<std::string> keep;  // operators inside whose results (and row statistics) stay all the same
+  // Results that operators outside keep are dropped too, and made again just before they are needed
+  // (checkpoint without output; what a compiler recomputes from its kept inputs).
+  bool drops_output = false;
+  bool compiled = false;  // not a policy to choose: what the compiler does by itself
+  std::string source;
+};
+
+// Gradients of results that a stack frees late: with the backward of `until`.
+struct Hold {
+  std::vector<std::string> tags;  // of the operators whose results they are
+  Tag until = Tag::block_add;
+  std::string source;
+};
+
+// Storage that follows parameters instead of operators while the step runs: FSDP's gathered weights and
+// gradients, buffers of their reduction. Only where states are sharded over more than one rank.
+struct LiveRule {
+  enum class Unit : std::uint8_t { layer, head, embedding, stage };
+  enum class When : std::uint8_t { always, without_pipeline, with_pipeline };
+  Unit unit = Unit::layer;
+  When when = When::always;
+  std::string what;  // "gathered weight"
+  double copies = 1;
+  double width = 0;                 // bytes per parameter; 0 = the compute type's
+  std::vector<std::string> during;  // names of moments
+  int min_zero = 3;                 // the least ZeRO stage that has it
   std::string source;
 };
 
@@ -69,11 +96,17 @@ struct Stack {
   std::array<std::vector<Save>, kKinds> saves;  // by kind
   std::vector<LossRule> losses;                 // the first one is the default
   std::vector<Segment> segments;
+  std::vector<LiveRule> live;
+  std::vector<Hold> holds;
   std::string selective;  // the segment that `--recompute selective` means
 
   std::vector<int> zero_allowed;
   int zero_default = 0;
   bool sp_default = false;  // sequence parallelism whenever tp > 1
+  bool compile_default = false;
+  // How reserved memory follows: `reserved_factor` x the peak, or x the sum of what is kept and every
+  // moment's working set (blocks of one moment that do not serve another).
+  bool reserved_sums_moments = false;
   std::string recompute_default = "none";
   bool uneven_stages = false;          // embedding and loss may count as slots of the pipeline split
   std::vector<std::string> schedules;  // the first one is the default
@@ -85,7 +118,10 @@ struct Stack {
   Scalar head_wgrad_width;           // bytes per element of the head's transient weight gradient
   Scalar gathered_input_kept;        // 1: the head's gathered input stays in a process-wide buffer
   Scalar workspace_bytes;            // allocated once per process
+  Scalar grouped_workspace_bytes;    // the same, where a stage has experts
+  Scalar optimizer_temporary_width;  // bytes per (sharded) parameter that the optimizer step allocates
   Scalar reserved_factor;            // reserved / allocated
+  Scalar reserved_factor_compiled;   // the same with compiled layers; 0 = no difference
   Scalar context_bytes;              // CUDA context and kernels, outside the allocator
   Scalar communicator_bytes;         // per communicator of more than one rank, outside the allocator
   std::vector<std::string> sources;  // of the file as a whole

@@ -4,6 +4,7 @@
 
 #include "src/base/decimal.hpp"
 #include "src/base/text.hpp"
+#include "src/stack/stack_reader_parts.hpp"
 
 namespace preflop {
 
@@ -14,10 +15,6 @@ std::optional<Kind> kind_of(std::string_view text) {
     if (text == name(static_cast<Kind>(i))) return static_cast<Kind>(i);
   }
   return std::nullopt;
-}
-
-Error bad(const TomlTable& table, std::string_view key, std::string what, std::string valid) {
-  return {table.where(key), std::move(what), std::move(valid)};
 }
 
 // "in", "out", "element:1", "row:4"
@@ -50,16 +47,6 @@ Result<std::vector<Save>> saves_of(const TomlTable& table) {
     out.push_back(std::move(save).value());
   }
   return out;
-}
-
-Result<std::vector<std::string>> tags_of(const TomlTable& table) {
-  auto tags = table.get<std::vector<std::string>>("tags");
-  if (!tags) return tags;
-  for (const std::string& tag : *tags) {
-    if (!known_pattern(tag))
-      return bad(table, "tags", "no operator is tagged '" + tag + "'", "a tag or group of src/model/tags.cpp");
-  }
-  return tags;
 }
 
 Status read_save(const TomlTable& table, Stack& stack) {
@@ -101,9 +88,11 @@ Status read_rewrite(const TomlTable& table, Stack& stack) {
       r.when = Rewrite::When::unfused_attention;
     else if (**when == "context_parallel")
       r.when = Rewrite::When::context_parallel;
+    else if (**when == "compiled")
+      r.when = Rewrite::When::compiled;
     else
       return bad(table, "when", "no condition '" + **when + "'",
-                 "fused_attention, unfused_attention or context_parallel");
+                 "fused_attention, unfused_attention, context_parallel or compiled");
   }
   if (r.rule == Rewrite::Rule::fuse) {
     const auto into = table.get<std::string>("into");
@@ -154,24 +143,6 @@ Status read_loss(const TomlTable& table, Stack& stack) {
   return Nothing{};
 }
 
-Status read_segment(const TomlTable& table, Stack& stack) {
-  if (Status s = table.only_keys({"name", "tags", "source"}); !s) return s;
-  const auto segment_name = table.get<std::string>("name");
-  if (!segment_name) return segment_name.error();
-  auto tags = tags_of(table);
-  if (!tags) return tags.error();
-  const auto source = table.get<std::string>("source");
-  if (!source) return source.error();
-  Segment segment{*segment_name, std::move(tags).value(), *source};
-  const auto same = [&](const Segment& s) { return s.name == segment.name; };
-  const auto it = std::find_if(stack.segments.begin(), stack.segments.end(), same);
-  if (it != stack.segments.end())
-    *it = std::move(segment);
-  else
-    stack.segments.push_back(std::move(segment));
-  return Nothing{};
-}
-
 using Reader = Status (*)(const TomlTable&, Stack&);
 Status each(const TomlTable& table, const char* key, Reader read, Stack& stack) {
   const auto rows = table.find<std::vector<TomlTable>>(key);
@@ -194,8 +165,8 @@ Status read_dtype(const TomlTable& table, const char* key, Dtype& out) {
 }
 
 Status read_defaults(const TomlTable& table, Stack& stack) {
-  if (Status s =
-          table.only_keys({"weight_dtype", "grad_dtype", "master_dtype", "moment_dtype", "zero", "sp", "recompute"});
+  if (Status s = table.only_keys(
+          {"weight_dtype", "grad_dtype", "master_dtype", "moment_dtype", "zero", "sp", "compile", "recompute"});
       !s)
     return s;
   if (Status s = read_dtype(table, "weight_dtype", stack.weight_dtype); !s) return s;
@@ -206,10 +177,8 @@ Status read_defaults(const TomlTable& table, Stack& stack) {
     return v.error();
   else
     stack.zero_default = static_cast<int>(v->value_or(stack.zero_default));
-  if (const auto v = table.find<bool>("sp"); !v)
-    return v.error();
-  else
-    stack.sp_default = v->value_or(stack.sp_default);
+  if (Status s = read_flag(table, "sp", stack.sp_default); !s) return s;
+  if (Status s = read_flag(table, "compile", stack.compile_default); !s) return s;
   const auto recompute = table.find<std::string>("recompute");
   if (!recompute) return recompute.error();
   if (!recompute->has_value()) return Nothing{};
@@ -239,10 +208,7 @@ Status read_legal(const TomlTable& table, Stack& stack) {
     if (std::find(schedules.begin(), schedules.end(), text) == schedules.end())
       return bad(table, "schedules", "no schedule '" + text + "'", text::list(schedules));
   }
-  if (const auto v = table.find<bool>("uneven_stages"); !v)
-    return v.error();
-  else
-    stack.uneven_stages = v->value_or(stack.uneven_stages);
+  if (Status s = read_flag(table, "uneven_stages", stack.uneven_stages); !s) return s;
   const auto kernels = table.find<std::vector<std::string>>("attention");
   if (!kernels) return kernels.error();
   if (!kernels->has_value()) return Nothing{};
@@ -252,34 +218,6 @@ Status read_legal(const TomlTable& table, Stack& stack) {
     if (!kernel)
       return bad(table, "attention", "no attention kernel '" + text + "'", text::list(attention_kernel_names()));
     stack.kernels.push_back(*kernel);
-  }
-  return Nothing{};
-}
-
-struct ScalarRow {
-  const char* key;
-  Scalar Stack::* member;
-};
-constexpr ScalarRow kScalars[] = {
-    {"vocab_multiple", &Stack::vocab_multiple},     {"wgrad_dummy_width", &Stack::wgrad_dummy_width},
-    {"head_wgrad_width", &Stack::head_wgrad_width}, {"gathered_input_kept", &Stack::gathered_input_kept},
-    {"workspace_bytes", &Stack::workspace_bytes},   {"reserved_factor", &Stack::reserved_factor},
-    {"context_bytes", &Stack::context_bytes},       {"communicator_bytes", &Stack::communicator_bytes}};
-
-Status read_scalars(const TomlTable& table, Stack& stack) {
-  std::vector<std::string> known;
-  for (const ScalarRow& row : kScalars) known.emplace_back(row.key);
-  if (Status s = table.only_keys(known); !s) return s;
-  for (const ScalarRow& row : kScalars) {
-    if (!table.has(row.key)) continue;
-    const auto entry = table.get<TomlTable>(row.key);
-    if (!entry) return entry.error();
-    const auto value = entry->get<double>("value");
-    if (!value) return value.error();
-    const auto source = entry->get<std::string>("source");
-    if (!source) return source.error();
-    if (*value < 0) return bad(*entry, "value", "a negative value", "0 or more");
-    stack.*row.member = {*value, *source};
   }
   return Nothing{};
 }
@@ -295,8 +233,9 @@ Status with_table(const TomlTable& table, const char* key, Read read, Stack& sta
 }  // namespace
 
 Status apply_stack_table(const TomlTable& table, Stack& stack) {
-  if (Status s = table.only_keys({"name", "id", "inherits", "summary", "sources", "selective", "defaults", "legal",
-                                  "save", "rewrite", "loss", "segment", "scalar", "generation"});
+  if (Status s =
+          table.only_keys({"name", "id", "inherits", "summary", "sources", "selective", "defaults", "legal", "save",
+                           "rewrite", "loss", "segment", "live", "hold", "scalar", "reserved_sums_moments", "generation"});
       !s)
     return s;
   if (const auto v = table.find<std::string>("summary"); !v)
@@ -314,6 +253,11 @@ Status apply_stack_table(const TomlTable& table, Stack& stack) {
   if (Status s = with_table(table, "defaults", read_defaults, stack); !s) return s;
   if (Status s = with_table(table, "legal", read_legal, stack); !s) return s;
   if (Status s = with_table(table, "scalar", read_scalars, stack); !s) return s;
+  if (Status s = read_flag(table, "reserved_sums_moments", stack.reserved_sums_moments); !s) return s;
+  if (table.has("live")) stack.live.clear();  // likewise one set of rules
+  if (Status s = each(table, "live", read_live, stack); !s) return s;
+  if (table.has("hold")) stack.holds.clear();
+  if (Status s = each(table, "hold", read_hold, stack); !s) return s;
   if (table.has("rewrite")) stack.rewrites.clear();  // a list of rewrites is an order: it replaces the parent's
   if (Status s = each(table, "rewrite", read_rewrite, stack); !s) return s;
   if (Status s = each(table, "save", read_save, stack); !s) return s;

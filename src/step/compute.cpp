@@ -17,8 +17,12 @@ const std::vector<Convention>& conventions() {
        false, "Kaplan et al. 2020, arXiv:2001.08361 section 2.1"},
       {"8n", "8N: all parameters, no attention, one more forward for full recomputation", W::parameters, false,
        Visible::full, false, 4, false, "bigscience-workshop/bigscience math/README.md"},
-      {"bridge", "executed products, causal half of the attention, padded logits", W::products, true, Visible::causal,
-       true, 3, false, "NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/training/utils/flop_utils.py"},
+      {"bridge", "executed products but routers, causal half of the attention, padded logits", W::products, true,
+       Visible::causal, true, 3, false, "NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/training/utils/flop_utils.py",
+       false},
+      {"bridge-v0.4", "bridge up to 26.04: no windows, no gate branch unless its activation is SiLU", W::products, true,
+       Visible::causal, true, 3, false,
+       "NVIDIA-NeMo/Megatron-Bridge v0.4 src/megatron/bridge/training/utils/flop_utils.py", false, false, false},
       {"nemo24", "executed products, attention not halved, logits not padded", W::products, true, Visible::full, false,
        3, false, "NVIDIA/NeMo up to 2.2 nemo/collections/common/metrics/perf_metrics.py"},
       {"korthikanti", "executed products, attention not halved, padded logits: 72 B s L h^2 (1 + s/6h + V/12Lh)",
@@ -55,16 +59,23 @@ class Whole {
     for (std::size_t i = 0; i < a.model->blocks.size(); ++i) blocks_.push_back(cost_of(static_cast<int>(i)));
   }
   const BlockCost& block(int i) const { return blocks_[static_cast<std::size_t>(i)]; }
-  bool is_layer(int i) const { return i != analysed.model->embedding && i != analysed.model->head; }
+  bool is_layer(int i) const { return analysed.model->is_layer(i); }
   double tokens() const { return static_cast<double>(analysed.recipe.seq); }
 
   // Forward FLOPs of a whole sequence through one layer's operator under a convention.
   double forward(const WorkItem& w, int block_index, const Convention& c) const {
-    if (w.attention) return w.per_key * visible(block_index, c);
+    if (w.attention) return w.per_key * visible(w, block_index, c);
     return c.padded_vocab && w.logits ? w.forward_flops * padding_ : w.forward_flops;
   }
-  double visible(int block_index, const Convention& c) const {
-    return visible_keys(c.visible, analysed.recipe.seq, block(block_index).window);
+  double visible(const WorkItem& w, int block_index, const Convention& c) const {
+    const BlockCost& b = block(block_index);
+    return visible_keys(c.visible, analysed.recipe.seq, c.windows && !w.all_keys ? b.window : Count(0), b.chunked);
+  }
+  // Does a convention leave this product out?
+  bool skips(const WorkItem& w, int block_index, const Convention& c) const {
+    if (!c.routers && (w.tag == Tag::moe_router || w.tag == Tag::shared_scale_logit)) return true;
+    const bool gate = w.tag == Tag::mlp_gate || w.tag == Tag::exp_gate || w.tag == Tag::shared_gate;
+    return gate && !c.every_gate && block(block_index).activation != Activation::silu;
   }
 
   const Analysed& analysed;
@@ -78,14 +89,16 @@ class Whole {
     setting.loss = unpadded_.loss(a.recipe.loss);
     setting.seq = a.recipe.seq;
     setting.kernel = a.recipe.attention;
-    setting.segment = is_layer(i) && !a.segment.tags.empty() ? &a.segment : nullptr;
+    for (const Segment& s : a.segments) {
+      if (is_layer(i)) setting.segments.push_back(&s);
+    }
     if (i == a.model->head) {
       // Padded to the stack's step times the recipe's tp, on whichever GPU it is computed.
       const Count multiple = static_cast<std::int64_t>(a.stack->vocab_multiple.value) * a.recipe.layout.tp;
       const Count vocab = block.extents[Axis::vocab];
       if (a.stack->vocab_multiple.value > 1) padding_ = round_up(vocab, multiple).real() / vocab.real();
     }
-    return analyse(rewrite(block, *a.stack, a.recipe.attention), setting);
+    return analyse(rewrite(block, *a.stack, a.recipe), setting);
   }
 
   Stack unpadded_;
@@ -93,9 +106,11 @@ class Whole {
   double padding_ = 1;
 };
 
-std::vector<BlockRun> all_blocks(const Model& model) {
+// Where N is a number of parameters it is that of the main model: multi-token prediction stays out.
+std::vector<BlockRun> all_blocks(const Model& model, const Convention& c) {
   std::vector<BlockRun> out = {{model.embedding, 1}};
   out.insert(out.end(), model.layers.begin(), model.layers.end());
+  if (c.weights == Convention::Weights::products) out.insert(out.end(), model.mtp.begin(), model.mtp.end());
   out.push_back({model.head, 1});
   return out;
 }
@@ -127,20 +142,20 @@ void add_products(std::vector<N>& out, const Whole& whole, const BlockRun& run, 
                   const Filter& filter) {
   for (const WorkItem& w : whole.block(run.block).work) {
     const bool counts = (w.kind == Kind::product && filter.weights) || (w.attention && filter.attention);
-    if (!counts) continue;
+    if (!counts || whole.skips(w, run.block, c)) continue;
     const double passes = (filter.model ? (whole.is_layer(run.block) ? c.layer_passes : kPasses) : 0) +
                           (filter.replay && w.replayed ? 1 : 0);
     if (passes == 0) continue;
     const double per_token = whole.forward(w, run.block, c) / whole.tokens();
     out.push_back(flops_leaf<N>(w, per_token, passes, static_cast<double>(run.count),
-                                w.attention ? whole.visible(run.block, c) : 0));
+                                w.attention ? whole.visible(w, run.block, c) : 0));
   }
 }
 
 template <class N>
 FlopsPerToken<N> products(const Whole& whole, const Convention& c, const Filter& filter, const char* label) {
   std::vector<N> terms;
-  for (const BlockRun& run : all_blocks(*whole.analysed.model)) add_products(terms, whole, run, c, filter);
+  for (const BlockRun& run : all_blocks(*whole.analysed.model, c)) add_products(terms, whole, run, c, filter);
   return FlopsPerToken<N>(named(total(terms), label, "FLOP/token"));
 }
 

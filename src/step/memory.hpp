@@ -17,7 +17,7 @@ struct Analysed {
   const Model* model = nullptr;
   const Stack* stack = nullptr;
   Recipe recipe;
-  Segment segment;                // what the layers recompute; no tags = nothing
+  std::vector<Segment> segments;  // what the layers recompute; empty = nothing
   std::vector<BlockCost> blocks;  // by block index
   std::vector<Stage> stages;
   std::string split_how;
@@ -26,12 +26,12 @@ struct Analysed {
 // Errors: legality of the recipe on this stack and model (src/stack/legality), pipeline split.
 Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Recipe& recipe);
 
-// The layers' operators whose saves a recipe drops; several modules are one segment. No tags = nothing
-// is recomputed. Errors: a module that the stack does not have.
-Result<Segment> recompute_segment(const Stack& stack, const Recompute& recompute);
+// The parts of a layer that a recipe recomputes; none = nothing. Errors: a module that the stack does not have.
+Result<std::vector<Segment>> recompute_segments(const Stack& stack, const Recipe& recipe);
 
 // Parameters that a stage holds on one GPU, padded vocabulary and replicated copies included.
-Count stage_parameters(const Analysed& a, const Stage& stage);
+enum class Which : std::uint8_t { all, dense, expert };
+Count stage_parameters(const Analysed& a, const Stage& stage, Which which = Which::all);
 
 // What is alive on a GPU of this stage at a moment. Empty = the stage has no such moment.
 std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment);
@@ -39,7 +39,7 @@ std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment)
 template <class N>
 MemoryEstimate<N> memory_estimate(const Analysed& a, const Cluster& cluster);
 
-// Ranks' communicators of more than one member: tp, cp, dp, pp.
+// Ranks' communicators of more than one member: tp, cp, dp, pp, ep, etp.
 int communicators(const Layout& layout);
 
 }  // namespace preflop

@@ -27,7 +27,7 @@ std::vector<std::int64_t> first_last_split(std::int64_t layers, std::int64_t pp)
 
 }  // namespace
 
-Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stack& stack) {
+Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stack& stack, std::int64_t mtp) {
   const std::int64_t pp = layout.pp;
   const std::int64_t chunks = pp * layout.vpp;
   if (!layout.layers_per_stage.empty()) {
@@ -45,12 +45,23 @@ Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stac
     }
     return Split{given, "given"};
   }
-  if (chunks > layers) {
+  // Chunks that hold nothing but the embedding or the loss are legal: slots, not layers, are dealt.
+  const bool by_slots = stack.uneven_stages && layout.vpp > 1 && (layers + 2) % chunks == 0;
+  if (chunks > layers && !by_slots) {
     return stage_error(layout.vpp > 1 ? "--vpp" : "--pp",
                        std::to_string(chunks) + " pipeline chunks but only " + std::to_string(layers) + " layers",
                        "pp x vpp of at most " + std::to_string(layers));
   }
   const std::size_t n = static_cast<std::size_t>(pp);
+  // Slots that are not layers: the embedding on the first stage, the loss and multi-token prediction on the last.
+  const std::int64_t slots = layers + 2 + mtp;
+  const bool slots_fit = slots % chunks == 0 && slots / chunks > 1 + mtp;
+  if (mtp > 0 && pp > 1 && stack.uneven_stages && slots_fit) {
+    std::vector<std::int64_t> out(n, slots / pp);
+    out.front() -= 1;
+    out.back() -= 1 + mtp;
+    return Split{out, "embedding, multi-token prediction and loss count as slots"};
+  }
   if (layers % chunks == 0) return Split{std::vector<std::int64_t>(n, layers / pp), ""};
   if (stack.uneven_stages && (layers + 2) % chunks == 0) {
     std::vector<std::int64_t> out(n, (layers + 2) / pp);
@@ -84,10 +95,11 @@ std::vector<Stage> make_stages(const Model& model, const Split& split, std::int6
       Stage& stage = out[i];
       stage.index = static_cast<std::int64_t>(i);
       std::int64_t count = split.layers[i] / vpp;
-      // Slot split: the first stage's first chunk and the last stage's last chunk are a layer short.
+      // Slot split: the first stage's first chunk and the last stage's last chunk are layers short.
       if (split.layers[i] % vpp != 0) {
         const bool short_chunk = i == 0 ? chunk == 0 : chunk == vpp - 1;
-        count = (split.layers[i] + vpp - 1) / vpp - (short_chunk ? 1 : 0);
+        const std::int64_t full = (split.layers[i] + vpp - 1) / vpp;
+        count = short_chunk ? full - (full * vpp - split.layers[i]) : full;
       }
       for (std::int64_t k = 0; k < count && next < kinds.size(); ++k, ++next) {
         if (!stage.layers.empty() && stage.layers.back().block == kinds[next])

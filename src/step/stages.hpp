@@ -31,7 +31,8 @@ struct Split {
   std::vector<std::int64_t> layers;
   std::string how;
 };
-Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stack& stack);
+// Multi-token prediction layers stand on the last stage; where embedding and loss count as slots, so do they.
+Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stack& stack, std::int64_t mtp = 0);
 
 std::vector<Stage> make_stages(const Model& model, const Split& split, std::int64_t vpp);
 

@@ -102,23 +102,28 @@ template <class N>
 void add_block(StageTime<N>& out, const Analysed& a, const BlockRun& run, const Rates<N>& r, const Cluster& cluster) {
   const BlockCost& block = a.blocks[static_cast<std::size_t>(run.block)];
   const bool fused = a.recipe.attention != AttentionKernel::unfused;
-  const double visible = visible_keys(fused ? Visible::causal : Visible::full, a.recipe.seq, block.window);
+  const Visible rule = fused ? Visible::causal : Visible::full;
   const N layers = number<N>(static_cast<double>(run.count), "layers", "");
   for (const WorkItem& w : block.work) {
     if (w.kind == Kind::lookup) continue;
+    const double visible =
+        visible_keys(rule, a.recipe.seq, w.all_keys ? Count(0) : block.window, block.chunked && !w.all_keys);
     const double forward = w.attention ? w.per_key * visible : w.forward_flops;
     const Seconds<N> f = roofline<N>(forward, w.forward_bytes, r);
     const Seconds<N> b = roofline<N>(forward * w.backward_passes, w.backward_bytes, r);
     out.add(category(w), named(f + b, name(w.tag).data(), "s") * layers);
     if (w.replayed) out.add(Lost::recompute, f * layers);
   }
-  const double tp = static_cast<double>(a.recipe.layout.tp);
+  const Layout& l = a.recipe.layout;
   for (const CollectiveItem& c : block.collectives) {
+    const double members = static_cast<double>(c.group == Group::tp ? l.tp : c.group == Group::ep ? l.ep : l.etp);
+    // Ranks of an etp group are neighbours, those of ep stand etp apart.
+    const double reach = c.group == Group::ep ? members * static_cast<double>(l.etp) : members;
     const double rounds =
-        (c.kind == CollectiveKind::all_reduce ? 2.0 : 1.0) * (tp - 1) / tp;  // ring: bytes each GPU sends
+        (c.kind == CollectiveKind::all_reduce ? 2.0 : 1.0) * (members - 1) / members;  // bytes each GPU sends
     const Bytes<N> sent(number<N>(c.bytes() * rounds, name(c.kind), "B"));
-    const Seconds<N> exchange = sent / r.link(tp, cluster) * layers;
-    out.add(Lost::tp_comm, exchange);
+    const Seconds<N> exchange = sent / r.link(reach, cluster) * layers;
+    out.add(c.group == Group::tp ? Lost::tp_comm : Lost::ep_comm, exchange);
     if (c.replayed) out.add(Lost::recompute, exchange);
   }
 }
@@ -128,7 +133,10 @@ StageTime<N> stage_time(const Analysed& a, const Stage& stage, const Rates<N>& r
   StageTime<N> out;
   if (stage.embedding) add_block(out, a, {a.model->embedding, 1}, r, cluster);
   for (const BlockRun& run : stage.layers) add_block(out, a, run, r, cluster);
-  if (stage.head) add_block(out, a, {a.model->head, 1}, r, cluster);
+  if (stage.head) {
+    for (const BlockRun& run : a.model->mtp) add_block(out, a, run, r, cluster);
+    add_block(out, a, {a.model->head, 1}, r, cluster);
+  }
   const Layout& l = a.recipe.layout;
   if (l.pp > 1) {  // activations to the next stage, gradients to the one before, per virtual stage
     const BlockCost& first = a.blocks[static_cast<std::size_t>(stage.layers.front().block)];
@@ -144,11 +152,14 @@ StageTime<N> stage_time(const Analysed& a, const Stage& stage, const Rates<N>& r
 template <class N>
 Seconds<N> optimizer_seconds(const Analysed& a, const Stage& stage, const Rates<N>& r) {
   const Recipe& q = a.recipe;
-  const double shard = q.layout.zero >= 1 ? static_cast<double>(q.layout.dp * q.layout.cp) : 1.0;
-  const double params = stage_parameters(a, stage).real();
+  const bool sharded = q.layout.zero >= 1;
+  const double dense = stage_parameters(a, stage, Which::dense).real() /
+                       (sharded ? static_cast<double>(q.layout.dp * q.layout.cp) : 1.0);
+  const double expert =
+      stage_parameters(a, stage, Which::expert).real() / (sharded ? static_cast<double>(q.layout.edp()) : 1.0);
   const double bytes =
       width(q.grad_dtype) + width(q.weight_dtype) + 2 * (width(q.master_dtype) + 2 * width(q.moment_dtype));
-  const Bytes<N> moved(number<N>(params / shard * bytes, "states read and written", "B"));
+  const Bytes<N> moved(number<N>((dense + expert) * bytes, "states read and written", "B"));
   return moved / r.memory;
 }
 
@@ -158,14 +169,21 @@ template <class N>
 Seconds<N> exposed_dp(const Analysed& a, const Stage& stage, const StageTime<N>& time, const Rates<N>& r,
                       const Cluster& cluster) {
   const Layout& l = a.recipe.layout;
-  const double n = static_cast<double>(l.dp * l.cp);
-  if (n == 1) return Seconds<N>(N(0.0));
-  const double params = stage_parameters(a, stage).real();
-  const double bytes = params * (width(a.recipe.grad_dtype) + width(a.recipe.weight_dtype)) * (n - 1) / n;
-  const double factor =
-      l.zero == 0 ? 2 * width(a.recipe.grad_dtype) / (width(a.recipe.grad_dtype) + width(a.recipe.weight_dtype)) : 1;
-  const Seconds<N> comm = Bytes<N>(number<N>(bytes * factor, "gradients and weights exchanged", "B")) /
-                          r.link(static_cast<double>(l.tp) * n, cluster);
+  const double g = width(a.recipe.grad_dtype);
+  const double each = l.zero == 0 ? 2 * g : g + width(a.recipe.weight_dtype);
+  // Dense weights over dp x cp, experts over what ep and etp leave of the stage's ranks.
+  const auto exchange = [&](Which which, std::int64_t members, double reach) {
+    const double n = static_cast<double>(members);
+    const double bytes = stage_parameters(a, stage, which).real() * each * (n - 1) / n;
+    return Bytes<N>(number<N>(bytes, "gradients and weights exchanged", "B")) / r.link(reach, cluster);
+  };
+  const double stage_ranks = static_cast<double>(l.tp * l.cp * l.dp);
+  std::vector<N> parts;
+  if (l.dp * l.cp > 1) parts.push_back(exchange(Which::dense, l.dp * l.cp, stage_ranks).number());
+  if (l.edp() > 1 && stage_parameters(a, stage, Which::expert).get() > 0)
+    parts.push_back(exchange(Which::expert, l.edp(), stage_ranks).number());
+  if (parts.empty()) return Seconds<N>(N(0.0));
+  const Seconds<N> comm(total(parts));
   const N hidden_share =
       leaf<N>(2.0 / 3.0, [] { return Origin{"share of a step that is backward", "", "two of three passes", {}}; });
   const Seconds<N> hidden = time.sum() * hidden_share;

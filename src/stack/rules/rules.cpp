@@ -113,12 +113,13 @@ void copy_result(Block& block, const std::vector<std::string>& tags) {
   }
 }
 
-Block rewrite(Block block, const Stack& stack, AttentionKernel kernel, std::int64_t cp) {
-  const bool fused = kernel != AttentionKernel::unfused;
+Block rewrite(Block block, const Stack& stack, const Recipe& recipe) {
+  const bool fused = recipe.attention != AttentionKernel::unfused;
   for (const Rewrite& r : stack.rewrites) {
     if (r.when == Rewrite::When::fused_attention && !fused) continue;
     if (r.when == Rewrite::When::unfused_attention && fused) continue;
-    if (r.when == Rewrite::When::context_parallel && cp == 1) continue;
+    if (r.when == Rewrite::When::context_parallel && recipe.layout.cp == 1) continue;
+    if (r.when == Rewrite::When::compiled && !recipe.compile) continue;
     switch (r.rule) {
       case Rewrite::Rule::merge:
         merge_products(block, r.tags);

@@ -25,7 +25,8 @@ void copy_slices(Block& block, const std::vector<std::string>& tags);
 // its own result is then a storage apart.
 void copy_result(Block& block, const std::vector<std::string>& tags);
 
-// All rewrites of a stack that apply to this attention kernel and context-parallel size.
-Block rewrite(Block block, const Stack& stack, AttentionKernel kernel, std::int64_t cp = 1);
+// All rewrites of a stack that apply to this recipe: its attention kernel, context-parallel size and
+// compilation.
+Block rewrite(Block block, const Stack& stack, const Recipe& recipe);
 
 }  // namespace preflop

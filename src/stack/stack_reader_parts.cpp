@@ -1,0 +1,184 @@
+#include "src/stack/stack_reader_parts.hpp"
+
+#include <algorithm>
+
+#include "preflop/estimate.hpp"
+#include "src/base/text.hpp"
+
+namespace preflop {
+
+Error bad(const TomlTable& table, std::string_view key, std::string what, std::string valid) {
+  return {table.where(key), std::move(what), std::move(valid)};
+}
+
+Result<std::vector<std::string>> tags_of(const TomlTable& table, const char* key) {
+  auto tags = table.get<std::vector<std::string>>(key);
+  if (!tags) return tags;
+  for (const std::string& tag : *tags) {
+    if (!known_pattern(tag))
+      return bad(table, key, "no operator is tagged '" + tag + "'", "a tag or group of src/model/tags.cpp");
+  }
+  return tags;
+}
+
+Status read_flag(const TomlTable& table, const char* key, bool& out) {
+  const auto value = table.find<bool>(key);
+  if (!value) return value.error();
+  out = value->value_or(out);
+  return Nothing{};
+}
+
+Status read_segment(const TomlTable& table, Stack& stack) {
+  if (Status s = table.only_keys({"name", "tags", "keep", "drops_output", "compiled", "source"}); !s) return s;
+  const auto segment_name = table.get<std::string>("name");
+  if (!segment_name) return segment_name.error();
+  auto tags = tags_of(table);
+  if (!tags) return tags.error();
+  const auto source = table.get<std::string>("source");
+  if (!source) return source.error();
+  Segment segment;
+  segment.name = *segment_name;
+  segment.tags = std::move(tags).value();
+  segment.source = *source;
+  if (table.has("keep")) {
+    auto keep = tags_of(table, "keep");
+    if (!keep) return keep.error();
+    segment.keep = std::move(keep).value();
+  }
+  if (Status s = read_flag(table, "drops_output", segment.drops_output); !s) return s;
+  if (Status s = read_flag(table, "compiled", segment.compiled); !s) return s;
+  const auto same = [&](const Segment& s) { return s.name == segment.name; };
+  const auto it = std::find_if(stack.segments.begin(), stack.segments.end(), same);
+  if (it != stack.segments.end())
+    *it = std::move(segment);
+  else
+    stack.segments.push_back(std::move(segment));
+  return Nothing{};
+}
+
+namespace {
+
+template <class T>
+Status read_word(const TomlTable& table, const char* key, const std::vector<std::pair<std::string, T>>& words, T& out) {
+  const auto text = table.find<std::string>(key);
+  if (!text) return text.error();
+  if (!text->has_value()) return Nothing{};
+  std::vector<std::string> known;
+  for (const auto& [word, value] : words) {
+    if (word == **text) {
+      out = value;
+      return Nothing{};
+    }
+    known.push_back(word);
+  }
+  return bad(table, key, "unknown word '" + **text + "'", text::list(known));
+}
+
+Status read_moments(const TomlTable& table, LiveRule& rule) {
+  auto during = table.get<std::vector<std::string>>("during");
+  if (!during) return during.error();
+  std::vector<std::string> known;
+  for (int m = 0; m < kMoments; ++m) known.emplace_back(name(static_cast<Moment>(m)));
+  for (const std::string& moment : *during) {
+    if (std::find(known.begin(), known.end(), moment) == known.end()) {
+      return bad(table, "during", "no moment '" + moment + "'", text::list(known));
+    }
+  }
+  rule.during = std::move(during).value();
+  return Nothing{};
+}
+
+}  // namespace
+
+Status read_live(const TomlTable& table, Stack& stack) {
+  using Unit = LiveRule::Unit;
+  using When = LiveRule::When;
+  if (Status s = table.only_keys({"unit", "when", "what", "copies", "width", "during", "min_zero", "source"}); !s)
+    return s;
+  LiveRule rule;
+  if (Status s = read_word<Unit>(
+          table, "unit",
+          {{"layer", Unit::layer}, {"head", Unit::head}, {"embedding", Unit::embedding}, {"stage", Unit::stage}},
+          rule.unit);
+      !s)
+    return s;
+  if (Status s = read_word<When>(table, "when",
+                                 {{"always", When::always},
+                                  {"without_pipeline", When::without_pipeline},
+                                  {"with_pipeline", When::with_pipeline}},
+                                 rule.when);
+      !s)
+    return s;
+  const auto what = table.get<std::string>("what");
+  if (!what) return what.error();
+  rule.what = *what;
+  const auto source = table.get<std::string>("source");
+  if (!source) return source.error();
+  rule.source = *source;
+  for (const auto& [key, slot] : {std::pair("copies", &rule.copies), std::pair("width", &rule.width)}) {
+    const auto number = table.find<double>(key);
+    if (!number) return number.error();
+    *slot = number->value_or(*slot);
+    if (*slot < 0) return bad(table, key, "a negative value", "0 or more");
+  }
+  const auto zero = table.find<std::int64_t>("min_zero");
+  if (!zero) return zero.error();
+  rule.min_zero = static_cast<int>(zero->value_or(rule.min_zero));
+  if (Status s = read_moments(table, rule); !s) return s;
+  stack.live.push_back(std::move(rule));
+  return Nothing{};
+}
+
+Status read_hold(const TomlTable& table, Stack& stack) {
+  if (Status s = table.only_keys({"tags", "until", "source"}); !s) return s;
+  auto tags = tags_of(table);
+  if (!tags) return tags.error();
+  const auto until = table.get<std::string>("until");
+  if (!until) return until.error();
+  const auto tag = tag_of(*until);
+  if (!tag) return bad(table, "until", "no operator is tagged '" + *until + "'", "a tag of src/model/tags.cpp");
+  const auto source = table.get<std::string>("source");
+  if (!source) return source.error();
+  stack.holds.push_back({std::move(tags).value(), *tag, *source});
+  return Nothing{};
+}
+
+namespace {
+
+struct ScalarRow {
+  const char* key;
+  Scalar Stack::* member;
+};
+constexpr ScalarRow kScalars[] = {{"grouped_workspace_bytes", &Stack::grouped_workspace_bytes},
+                                  {"vocab_multiple", &Stack::vocab_multiple},
+                                  {"wgrad_dummy_width", &Stack::wgrad_dummy_width},
+                                  {"head_wgrad_width", &Stack::head_wgrad_width},
+                                  {"gathered_input_kept", &Stack::gathered_input_kept},
+                                  {"workspace_bytes", &Stack::workspace_bytes},
+                                  {"reserved_factor", &Stack::reserved_factor},
+                                  {"context_bytes", &Stack::context_bytes},
+                                  {"optimizer_temporary_width", &Stack::optimizer_temporary_width},
+                                  {"reserved_factor_compiled", &Stack::reserved_factor_compiled},
+                                  {"communicator_bytes", &Stack::communicator_bytes}};
+
+}  // namespace
+
+Status read_scalars(const TomlTable& table, Stack& stack) {
+  std::vector<std::string> known;
+  for (const ScalarRow& row : kScalars) known.emplace_back(row.key);
+  if (Status s = table.only_keys(known); !s) return s;
+  for (const ScalarRow& row : kScalars) {
+    if (!table.has(row.key)) continue;
+    const auto entry = table.get<TomlTable>(row.key);
+    if (!entry) return entry.error();
+    const auto value = entry->get<double>("value");
+    if (!value) return value.error();
+    const auto source = entry->get<std::string>("source");
+    if (!source) return source.error();
+    if (*value < 0) return bad(*entry, "value", "a negative value", "0 or more");
+    stack.*row.member = {*value, *source};
+  }
+  return Nothing{};
+}
+
+}  // namespace preflop

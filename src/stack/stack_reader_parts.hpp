@@ -1,0 +1,24 @@
+// Parts of the stack reader that several of its files use.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/base/toml_read.hpp"
+#include "src/stack/stack.hpp"
+
+namespace preflop {
+
+// An error at a key's place.
+Error bad(const TomlTable& table, std::string_view key, std::string what, std::string valid);
+// A list of operator tags or groups, each of which some operator bears.
+Result<std::vector<std::string>> tags_of(const TomlTable& table, const char* key = "tags");
+// A switch; an absent key changes nothing.
+Status read_flag(const TomlTable& table, const char* key, bool& out);
+
+Status read_segment(const TomlTable& table, Stack& stack);  // [[segment]]
+Status read_live(const TomlTable& table, Stack& stack);     // [[live]]
+Status read_hold(const TomlTable& table, Stack& stack);     // [[hold]]
+Status read_scalars(const TomlTable& table, Stack& stack);  // [scalar.NAME]
+
+}  // namespace preflop

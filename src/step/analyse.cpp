@@ -1,0 +1,88 @@
+// A recipe checked, split into stages and analysed block by block.
+#include "src/base/text.hpp"
+#include "src/stack/legality.hpp"
+#include "src/stack/rules/rules.hpp"
+#include "src/step/memory.hpp"
+
+namespace preflop {
+
+namespace {
+
+// A size beyond 2^53 anywhere makes every number that it enters meaningless.
+Status check_countable(const Analysed& a) {
+  bool ok = summarise(*a.model).params_total.valid();
+  for (const BlockCost& block : a.blocks) ok = ok && block.legal;
+  for (const Stage& stage : a.stages) ok = ok && stage_parameters(a, stage).valid();
+  if (ok) return Nothing{};
+  return Error{"model", "its parameters or the activations of one micro-batch are more than 2^53 elements",
+               "a smaller model, --seq or --micro-batch"};
+}
+
+}  // namespace
+
+Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Recipe& recipe) {
+  if (Status s = check_legal(model, stack, recipe); !s) return s.error();
+  std::int64_t layers = 0;
+  for (const BlockRun& run : model.layers) layers += run.count;
+  Result<Split> split = split_layers(layers, recipe.layout, stack, model.mtp_layers());
+  if (!split) return split.error();
+  Analysed out;
+  out.model = &model;
+  out.stack = &stack;
+  out.recipe = recipe;
+  out.stages = make_stages(model, *split, recipe.layout.vpp);
+  out.split_how = split->how;
+  auto segments = recompute_segments(stack, recipe);
+  if (!segments) return segments.error();
+  out.segments = std::move(segments).value();
+  Setting setting;
+  setting.stack = &stack;
+  setting.loss = stack.loss(recipe.loss);
+  setting.mesh = Mesh::of(recipe.layout);
+  setting.micro_batch = recipe.micro_batch;
+  setting.seq = recipe.seq;
+  setting.activation_width = recipe.activation_width();
+  setting.kernel = recipe.attention;
+  setting.imbalance = recipe.imbalance;
+  setting.capacity_factor = recipe.capacity_factor;
+  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
+    const bool is_layer = model.is_layer(static_cast<int>(i));
+    setting.segments.clear();
+    for (const Segment& s : out.segments) {
+      if (is_layer) setting.segments.push_back(&s);
+    }
+    out.blocks.push_back(analyse(rewrite(model.blocks[i], stack, recipe), setting));
+  }
+  if (Status s = check_countable(out); !s) return s.error();
+  return out;
+}
+
+Result<std::vector<Segment>> recompute_segments(const Stack& stack, const Recipe& recipe) {
+  const Recompute& recompute = recipe.recompute;
+  std::vector<Segment> out;
+  std::vector<std::string> modules = recompute.modules;
+  if (recompute.kind == RecomputeKind::none) modules.clear();
+  if (recompute.kind == RecomputeKind::selective) modules = {stack.selective};
+  if (recompute.kind == RecomputeKind::full) modules = {"full"};
+  if (recompute.layers > 0) {
+    return Error{"--recompute", "full:N is not built yet", "none, selective, full or modules of the stack"};
+  }
+  for (const std::string& module : modules) {
+    const Segment* found = stack.segment(module);
+    if (found == nullptr || found->compiled) {
+      std::vector<std::string> known;
+      for (const Segment& s : stack.segments) {
+        if (!s.compiled) known.push_back(s.name);
+      }
+      return text::unknown_name("--recompute", "module of stack " + stack.name, module, known);
+    }
+    out.push_back(*found);
+  }
+  // What the user asked for comes first: an operator belongs to the first segment that names it.
+  for (const Segment& s : stack.segments) {
+    if (s.compiled && recipe.compile) out.push_back(s);
+  }
+  return out;
+}
+
+}  // namespace preflop

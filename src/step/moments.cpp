@@ -1,0 +1,310 @@
+// What is alive on a GPU of a stage at each named moment.
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "src/step/memory.hpp"
+
+namespace preflop {
+
+namespace {
+
+const BlockCost& cost(const Analysed& a, int block) { return a.blocks[static_cast<std::size_t>(block)]; }
+
+// A stage's blocks with how often each occurs, in forward order.
+std::vector<BlockRun> runs(const Analysed& a, const Stage& stage) {
+  std::vector<BlockRun> out;
+  if (stage.embedding) out.push_back({a.model->embedding, 1});
+  out.insert(out.end(), stage.layers.begin(), stage.layers.end());
+  if (!stage.head) return out;
+  out.insert(out.end(), a.model->mtp.begin(), a.model->mtp.end());
+  out.push_back({a.model->head, 1});
+  return out;
+}
+
+// A tied head next to its embedding shares the weight; alone on its stage it holds a copy.
+bool holds(const Stage& stage, const WeightItem& weight) {
+  return weight.owned || (!weight.with_head && !stage.embedding);
+}
+
+// How many ranks share the states of a weight: those of dp x cp; of an expert's weight those left beside
+// ep and etp (the world of a stage is the same for both).
+std::int64_t shard_group(const Layout& l, bool expert) {
+  const std::int64_t whole = expert ? l.edp() : l.dp * l.cp;
+  return l.hsdp > 0 ? std::min(l.hsdp, whole) : whole;
+}
+
+// The stage's dense or expert parameters in equal pieces, the last one padded.
+void add_shard(std::vector<Line>& out, const Analysed& a, const Stage& stage, bool expert, std::int64_t shard,
+               Line line) {
+  const Count params = stage_parameters(a, stage, expert ? Which::expert : Which::dense);
+  if (params.get() == 0) return;
+  line.volume.elements = ceil_div(params, shard);
+  line.volume.sharded_from = params;
+  line.volume.sharded_by = shard;
+  out.push_back(line);
+}
+
+// States that follow the parameters: weight, gradient, optimizer.
+void add_state(std::vector<Line>& out, const Analysed& a, const Stage& stage, Term term, std::string_view what,
+               Dtype dtype, bool sharded, std::string_view source) {
+  if (width(dtype) == 0) return;
+  for (const bool expert : {false, true}) {
+    const std::int64_t shard = sharded ? shard_group(a.recipe.layout, expert) : 1;
+    if (shard > 1) {
+      add_shard(out, a, stage, expert, shard, {term, what, expert ? "exp" : "", {}, width(dtype), 1, 1, source});
+      continue;
+    }
+    for (const BlockRun& run : runs(a, stage)) {
+      for (const WeightItem& w : cost(a, run.block).weights) {
+        if (!holds(stage, w) || w.expert() != expert) continue;
+        out.push_back({term, what, name(w.tag), w.volume, width(dtype), static_cast<double>(run.count),
+                       static_cast<double>(run.count), source});
+      }
+    }
+  }
+}
+
+void add_states(std::vector<Line>& out, const Analysed& a, const Stage& stage) {
+  const Recipe& r = a.recipe;
+  const int zero = r.layout.zero;
+  add_state(out, a, stage, Term::weights, "weight", r.weight_dtype, zero >= 3, "recipe weight_dtype");
+  add_state(out, a, stage, Term::gradients, "gradient", r.grad_dtype, zero >= 2, "recipe grad_dtype");
+  add_state(out, a, stage, Term::optimizer, "master weight", r.master_dtype, zero >= 1, "recipe master_dtype");
+  add_state(out, a, stage, Term::optimizer, "first moment", r.moment_dtype, zero >= 1, "recipe moment_dtype");
+  add_state(out, a, stage, Term::optimizer, "second moment", r.moment_dtype, zero >= 1, "recipe moment_dtype");
+}
+
+// One expert's part of a weight.
+Volume one_expert(const WeightItem& weight) {
+  if (!weight.expert()) return weight.volume;
+  Volume out;
+  for (int i = 0; i < weight.volume.size; ++i) {
+    const Volume::Factor& f = weight.volume.factors[static_cast<std::size_t>(i)];
+    if (f.axis == Axis::experts) continue;
+    out.factors[static_cast<std::size_t>(out.size++)] = f;
+    out.elements *= f.extent / Count(f.divisor);
+  }
+  return out;
+}
+
+// One cached weight gradient per distinct GEMM of the stage's layers: merged products are one GEMM, a
+// grouped product has one of a single expert's shape.
+void add_wgrad_dummies(std::vector<Line>& out, const Analysed& a, const Stage& stage) {
+  const Scalar& rule = a.stack->wgrad_dummy_width;
+  if (rule.value == 0) return;
+  std::set<std::tuple<std::int64_t, std::int64_t>> seen;  // (produced, contracted) elements of the whole GEMM
+  for (const BlockRun& run : runs(a, stage)) {
+    if (!a.model->is_layer(run.block)) continue;
+    const BlockCost& block = cost(a, run.block);
+    for (std::size_t i = 0; i < block.weights.size(); ++i) {
+      const WeightItem& w = block.weights[i];
+      if (w.role != Role::matrix) continue;
+      std::vector<const WeightItem*> gemm;
+      bool first = true;
+      for (std::size_t j = 0; j < block.weights.size(); ++j) {
+        const WeightItem& other = block.weights[j];
+        if (other.role != Role::matrix || (j != i && (w.merge < 0 || other.merge != w.merge))) continue;
+        first = first && j >= i;
+        gemm.push_back(&other);
+      }
+      if (!first) continue;
+      Count elements = 0;
+      for (const WeightItem* part : gemm) elements += one_expert(*part).elements;
+      const Volume::Factor contracted = one_expert(w).factors[0];
+      const std::int64_t k = contracted.extent.get() / contracted.divisor;
+      if (!seen.insert({elements.get() / k, k}).second) continue;
+      for (const WeightItem* part : gemm) {
+        out.push_back({Term::buffers, "cached weight gradient", name(part->tag), one_expert(*part), rule.value, 1, 1,
+                       rule.source});
+      }
+    }
+  }
+}
+
+void add_buffers(std::vector<Line>& out, const Analysed& a, const Stage& stage) {
+  add_wgrad_dummies(out, a, stage);
+  const Mesh mesh = Mesh::of(a.recipe.layout);
+  if (stage.head && a.stack->gathered_input_kept.value > 0 && mesh.sp) {
+    const BlockCost& head = cost(a, a.model->head);
+    out.push_back({Term::buffers, "gathered input of the output layer", "head.out",
+                   gathered_volume("bsh", head.extents, mesh), a.recipe.activation_width(), 1, 1,
+                   a.stack->gathered_input_kept.source});
+  }
+  const auto fixed = [&out](const Scalar& size, std::string_view what) {
+    if (size.value == 0) return;
+    Line line{Term::buffers, what, "", {}, 1, 1, 1, size.source};
+    line.volume.elements = static_cast<std::int64_t>(size.value);
+    out.push_back(line);
+  };
+  fixed(a.stack->workspace_bytes, "workspaces");
+  if (stage_parameters(a, stage, Which::expert).get() > 0)
+    fixed(a.stack->grouped_workspace_bytes, "workspaces of grouped products");
+}
+
+// Micro-batches whose logits wait with the rest. All of them under gpipe; else the backward of the loss
+// follows its forward at once, also on an interleaved stage, whose `flights` are those of its layers.
+double flights_of(const Analysed& a, int block, double flights) {
+  return a.model->at_end(block) && a.recipe.layout.schedule != "gpipe" ? std::min(flights, 1.0) : flights;
+}
+
+// Saved tensors of a block, `layers` layers times `flights` micro-batches each.
+void add_saved(std::vector<Line>& out, const BlockCost& block, double layers, double flights,
+               const std::vector<bool>* alive) {
+  if (layers * flights <= 0) return;
+  static constexpr std::string_view kWhat[] = {"kept input", "kept output", "private copy", "row statistics"};
+  for (std::size_t i = 0; i < block.saved.size(); ++i) {
+    if (alive != nullptr && !(*alive)[i]) continue;
+    const SavedItem& s = block.saved[i];
+    out.push_back({s.is_logits ? Term::logits : Term::activations, kWhat[static_cast<int>(s.what)], name(s.tag),
+                   s.volume, s.width, layers * flights, layers, s.source});
+  }
+}
+
+void add_walk(std::vector<Line>& out, const BlockCost& block) {
+  add_saved(out, block, 1, 1, &block.walk.alive);
+  for (const TransientItem& t : block.walk.transients) {
+    out.push_back({Term::transients, t.what, name(t.tag), t.volume, t.width, 1, 1, "backward walk of the block"});
+  }
+}
+
+// Activations when one block (the stage's `walking` layer, or its head) runs backward while the
+// stage's other layers of `flights` micro-batches wait. Blocks of the current micro-batch that come
+// after the walking one have been freed.
+void add_activations(std::vector<Line>& out, const Analysed& a, const Stage& stage, double flights,
+                     std::size_t walking) {
+  const std::vector<BlockRun> all = runs(a, stage);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const BlockCost& block = cost(a, all[i].block);
+    const double count = static_cast<double>(all[i].count);
+    add_saved(out, block, count, flights_of(a, all[i].block, flights) - 1, nullptr);
+    if (i < walking) add_saved(out, block, count, 1, nullptr);
+    if (i == walking) add_saved(out, block, count - 1, 1, nullptr);
+  }
+  add_walk(out, cost(a, all[walking].block));
+}
+
+// The blocks whose parameters make a unit of a stage: its largest layer, an end, or everything.
+std::vector<BlockRun> unit_blocks(const Analysed& a, const Stage& stage, LiveRule::Unit unit) {
+  if (unit == LiveRule::Unit::embedding)
+    return stage.embedding ? std::vector<BlockRun>{{a.model->embedding, 1}} : std::vector<BlockRun>{};
+  if (unit == LiveRule::Unit::head)
+    return stage.head ? std::vector<BlockRun>{{a.model->head, 1}} : std::vector<BlockRun>{};
+  if (unit == LiveRule::Unit::stage) return runs(a, stage);
+  std::vector<BlockRun> largest;
+  Count most = 0;
+  for (const BlockRun& run : stage.layers) {
+    Count elements = 0;
+    for (const WeightItem& w : cost(a, run.block).weights) elements += w.volume.elements;
+    if (!(most < elements)) continue;
+    most = elements;
+    largest = {{run.block, 1}};
+  }
+  return largest;
+}
+
+// What sharding over ranks needs beside the shards while the step runs, by the stack's rules.
+void add_live(std::vector<Line>& out, const Analysed& a, const Stage& stage, Moment moment) {
+  const bool pipeline = a.recipe.layout.pp > 1;
+  for (const LiveRule& rule : a.stack->live) {
+    if (a.recipe.layout.zero < rule.min_zero) continue;
+    if (rule.when == LiveRule::When::without_pipeline && pipeline) continue;
+    if (rule.when == LiveRule::When::with_pipeline && !pipeline) continue;
+    if (std::find(rule.during.begin(), rule.during.end(), name(moment)) == rule.during.end()) continue;
+    const double bytes = rule.width > 0 ? rule.width : a.recipe.activation_width();
+    for (const BlockRun& run : unit_blocks(a, stage, rule.unit)) {
+      const double layers = static_cast<double>(run.count);
+      for (const WeightItem& w : cost(a, run.block).weights) {
+        if (!holds(stage, w) || shard_group(a.recipe.layout, w.expert()) == 1) continue;
+        out.push_back(
+            {Term::transients, rule.what, name(w.tag), w.volume, bytes, layers * rule.copies, layers, rule.source});
+      }
+    }
+  }
+}
+
+// What the optimizer allocates while it steps, per parameter that this rank updates.
+void add_optimizer_temporary(std::vector<Line>& out, const Analysed& a, const Stage& stage) {
+  const Scalar& rule = a.stack->optimizer_temporary_width;
+  if (rule.value == 0) return;
+  const Line line{Term::transients, "optimizer temporary", "", {}, rule.value, 1, 1, rule.source};
+  for (const bool expert : {false, true}) {
+    add_shard(out, a, stage, expert, a.recipe.layout.zero >= 1 ? shard_group(a.recipe.layout, expert) : 1, line);
+  }
+}
+
+// The blocks of a stage, by position, that may be the fullest at a moment: of several, the fullest counts.
+std::vector<std::size_t> walking_blocks(const Analysed& a, const Stage& stage, Moment moment) {
+  const std::vector<BlockRun> all = runs(a, stage);
+  if (moment == Moment::loss && stage.head) return {all.size() - 1};
+  const std::size_t first_layer = stage.embedding ? 1 : 0;
+  const std::size_t layers = stage.layers.size();
+  if (layers == 0) return {};
+  if (moment == Moment::first_layer_backward) return {first_layer};
+  if (moment != Moment::last_layer_backward) return {};
+  std::vector<std::size_t> out = {first_layer + layers - 1};
+  for (std::size_t i = first_layer + layers; i + 1 < all.size(); ++i) out.push_back(i);  // multi-token prediction
+  return out;
+}
+
+// The first layer runs last: of its own run only it is left, every later run is freed.
+void add_first_layer(std::vector<Line>& out, const Analysed& a, const Stage& stage, double flights,
+                     std::size_t walking) {
+  const std::vector<BlockRun> all = runs(a, stage);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const BlockCost& block = cost(a, all[i].block);
+    add_saved(out, block, static_cast<double>(all[i].count), flights_of(a, all[i].block, flights) - 1, nullptr);
+    if (i < walking) add_saved(out, block, static_cast<double>(all[i].count), 1, nullptr);
+  }
+  add_walk(out, cost(a, all[walking].block));
+}
+
+}  // namespace
+
+Count stage_parameters(const Analysed& a, const Stage& stage, Which which) {
+  Count n = 0;
+  for (const BlockRun& run : runs(a, stage)) {
+    Count block = 0;
+    for (const WeightItem& w : cost(a, run.block).weights) {
+      const bool counts = which == Which::all || w.expert() == (which == Which::expert);
+      if (counts && holds(stage, w)) block += w.volume.elements;
+    }
+    n += block * Count(run.count);
+  }
+  return n;
+}
+
+int communicators(const Layout& l) {
+  return (l.tp > 1 ? 1 : 0) + (l.cp > 1 ? 1 : 0) + (l.dp * l.cp > 1 ? 1 : 0) + (l.pp > 1 ? 1 : 0) + (l.ep > 1 ? 1 : 0) +
+         (l.etp > 1 ? 1 : 0);
+}
+
+std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment) {
+  std::vector<Line> out;
+  const bool at_rest = moment == Moment::init || moment == Moment::end_of_backward || moment == Moment::optimizer_step;
+  if (!at_rest && (moment == Moment::reduction || walking_blocks(a, stage, moment).empty())) return out;
+  add_states(out, a, stage);
+  add_buffers(out, a, stage);
+  if (moment == Moment::optimizer_step) add_optimizer_temporary(out, a, stage);
+  add_live(out, a, stage, moment);
+  if (at_rest) return out;
+  const double flights = in_flight(a.recipe.layout, stage.index, a.recipe.micro_batches());
+  std::vector<Line> fullest;
+  double most = -1;
+  for (const std::size_t walking : walking_blocks(a, stage, moment)) {
+    std::vector<Line> lines;
+    if (moment == Moment::first_layer_backward)
+      add_first_layer(lines, a, stage, flights, walking);
+    else
+      add_activations(lines, a, stage, flights, walking);
+    double bytes = 0;
+    for (const Line& line : lines) bytes += line.bytes();
+    if (bytes <= most) continue;
+    most = bytes;
+    fullest = std::move(lines);
+  }
+  out.insert(out.end(), fullest.begin(), fullest.end());
+  return out;
+}
+
+}  // namespace preflop
