@@ -62,11 +62,11 @@ Status store(Args& out, Split s, const std::string* next, const std::vector<Flag
     if (flag->negatable) s.value = s.name == flag->name ? "true" : "false";
   } else if (!s.has_value) {
     if (next == nullptr || (next->size() > 1 && next->starts_with("--")))
-      return Error{shown, "needs a value", flag->value};
+      return Error{shown, "needs a value", shown + " " + flag->value};
     s.value = *next;
     took = true;
   }
-  if (!flag->value.empty() && s.value.empty()) return Error{shown, "its value is empty", flag->value};
+  if (!flag->value.empty() && s.value.empty()) return Error{shown, "its value is empty", shown + " " + flag->value};
   std::vector<std::string>& values = out.values[flag->name];
   if (!values.empty() && !flag->repeatable) {
     if (flag->negatable && values.front() != s.value)

@@ -1,0 +1,111 @@
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <map>
+
+#include "src/adapt/request.hpp"
+#include "src/explain/explain.hpp"
+#include "src/explain/parameters.hpp"
+#include "src/explain/paths.hpp"
+#include "src/explain/terms.hpp"
+#include "src/step/estimate.hpp"
+#include "src/view/explain_text.hpp"
+#include "src/view/json.hpp"
+
+namespace preflop {
+namespace {
+
+const Catalogues& catalogues() {
+  static const Result<Catalogues> loaded = Catalogues::load();
+  return *loaded;
+}
+
+Problem problem(const char* json) {
+  const Result<Request> request = request_from_json(json);
+  EXPECT_TRUE(request.ok());
+  Result<Problem> posed = pose(*request, catalogues());
+  EXPECT_TRUE(posed.ok()) << (posed.ok() ? "" : posed.error().text());
+  return std::move(posed).value();
+}
+
+constexpr const char* kRequests[] = {
+    R"({"model": "llama3-70b", "on": "64xh100-sxm", "tp": 8, "pp": 2, "tokens": "15T"})",
+    R"({"model": "gpt2", "on": "1xa100-40", "stack": "textbook"})",
+    R"({"model": "llama3.1-405b", "on": "1024xh100-sxm", "tp": 8, "pp": 16, "recompute": "full", "tokens": "1T"})",
+    R"({"model": "gpt3-175b", "on": "1024xa100-80", "tp": 8, "pp": 8, "vpp": 2, "schedule": "interleaved", "global_batch": 1536})",
+    R"({"model": "llama3-8b", "on": "64xh100-sxm", "tp": 1, "mfu": "40%", "tokens": "1T"})",
+    R"({"model": "llama3-8b", "on": "1x80GB"})"};
+
+TEST(Explain, EveryNumberIsTheEstimatesToTheBit) {
+  for (const char* request : kRequests) {
+    const Problem p = problem(request);
+    const Estimate e = estimate<double>(p.analysed, p.cluster);
+    const EstimateOf<Traced> traced = estimate<Traced>(p.analysed, p.cluster);
+    std::map<std::string, std::optional<double>> plain_numbers;
+    for_each_number(e, [&](const std::string& path, const std::optional<double>& value, const char*) {
+      EXPECT_TRUE(plain_numbers.emplace(path, value).second) << path << " twice";
+    });
+    std::size_t seen = 0;
+    for_each_number(traced, [&](const std::string& path, const std::optional<Traced>& value, const char*) {
+      ++seen;
+      const auto other = plain_numbers.find(path);
+      ASSERT_NE(other, plain_numbers.end()) << path;
+      ASSERT_EQ(other->second.has_value(), value.has_value()) << path;
+      if (!value) return;
+      EXPECT_EQ(std::bit_cast<std::uint64_t>(*other->second), std::bit_cast<std::uint64_t>(value->value()))
+          << request << " " << path;
+      EXPECT_EQ(value->node()->value, value->value()) << path;
+    });
+    EXPECT_EQ(seen, plain_numbers.size());
+  }
+}
+
+TEST(Explain, EveryTermPrintsWithinEightyColumns) {
+  const Problem p = problem(kRequests[0]);
+  for (const TermLine& term : explainable(p.analysed, p.cluster)) {
+    EXPECT_FALSE(term.says.empty()) << term.term;
+    const Result<Explanation> e = explain(term.term, p.analysed, p.cluster);
+    EXPECT_EQ(e.ok(), term.value.has_value()) << term.term;
+    if (!e) continue;
+    EXPECT_EQ(e->value, *term.value) << term.term;
+    const std::string text = explain_text(*e, false);
+    for (std::size_t from = 0; from < text.size();) {
+      const std::size_t end = text.find('\n', from);
+      EXPECT_LE(end - from, 80U) << text.substr(from, end - from);
+      from = end + 1;
+    }
+    const nlohmann::json tree = explain_json_value(*e)["tree"];
+    EXPECT_EQ(json_text(tree["value"]), json_text(json_number(e->value))) << term.term;
+  }
+}
+
+TEST(Explain, AStagesMemberWithoutTheStageIsTheFullestStages) {
+  const Problem p = problem(kRequests[2]);
+  const Estimate e = estimate<double>(p.analysed, p.cluster);
+  ASSERT_GT(e.memory.stages.size(), 1U);
+  const std::string full = "memory.stages[" + std::to_string(e.memory.peak_stage) + "].activations";
+  const Result<Explanation> brief = explain("memory.activations", p.analysed, p.cluster);
+  ASSERT_TRUE(brief.ok());
+  EXPECT_EQ(brief->path, full);
+  EXPECT_EQ(brief->value, explain(full, p.analysed, p.cluster)->value);
+  EXPECT_TRUE(explain("memory.stages[15].activations", p.analysed, p.cluster).ok());
+  EXPECT_FALSE(explain("memory.stages[16].activations", p.analysed, p.cluster).ok());
+}
+
+TEST(Explain, ParametersAreASumOverWeights) {
+  const Problem p = problem(kRequests[1]);  // tied
+  const ModelSummary s = summarise(*p.model);
+  EXPECT_EQ(traced_parameters(*p.model, "total").value(), s.params_total.real());
+  EXPECT_EQ(traced_parameters(*p.model, "active").value(), s.params_active.real());
+  EXPECT_EQ(traced_parameters(*p.model, "embedding").value(), s.params_embedding.real());
+}
+
+TEST(Explain, Refusals) {
+  const Problem p = problem(kRequests[5]);
+  EXPECT_NE(explain("memory.wieghts", p.analysed, p.cluster).error().valid.find("memory.weights"), std::string::npos);
+  EXPECT_NE(explain("step.seconds", p.analysed, p.cluster).error().what.find("not known"), std::string::npos);
+  EXPECT_NE(explain("run.steps", p.analysed, p.cluster).error().what.find("--tokens"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace preflop
