@@ -1,9 +1,12 @@
 // preflop validate: predicted against measured.
 #include "src/validate/validate.hpp"
 
-#include <algorithm>
-#include <cstdio>
 #include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <thread>
 
 #include "apps/preflop/command.hpp"
 #include "apps/preflop/io.hpp"
@@ -18,9 +21,11 @@ namespace {
 
 constexpr std::size_t kMaxRowsBytes = std::size_t{1} << 30;
 constexpr std::size_t kRowsPerTick = 64;
+constexpr std::size_t kRowsPerThread = 2000;
 constexpr std::string_view kFolder = "measured/";
 
-// A line on stderr that is drawn over itself; nothing where stderr is no terminal.
+// A line on stderr that is drawn over itself; nothing where stderr is no terminal. Rows may be counted from
+// any thread; draw() belongs to one.
 class Progress {
  public:
   explicit Progress(std::size_t total) : total_(total), on_(isatty(STDERR_FILENO) != 0 && total > 0) {}
@@ -29,15 +34,19 @@ class Progress {
   }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  void tick() {
-    if (!on_ || ++done_ % kRowsPerTick != 0) return;
+  void count() { ++done_; }
+  void draw() const {
+    const std::size_t done = done_;
+    if (!on_ || done % kRowsPerTick != 0) return;
     constexpr std::size_t kCells = 40;
-    const std::size_t full = done_ * kCells / total_;
-    std::fprintf(stderr, "\r[%s%s] %zu of %zu rows", std::string(full, '#').c_str(), std::string(kCells - full, ' ').c_str(), done_, total_);
+    const std::size_t full = done * kCells / total_;
+    std::fprintf(stderr, "\r[%s%s] %zu of %zu rows", std::string(full, '#').c_str(),
+                 std::string(kCells - full, ' ').c_str(), done, total_);
   }
 
  private:
-  std::size_t total_, done_ = 0;
+  std::size_t total_;
+  std::atomic<std::size_t> done_ = 0;
   bool on_;
 };
 
@@ -65,7 +74,8 @@ Result<std::vector<RowTable>> tables(const Args& args, const RowWords& words) {
 Status keep_source(const std::string& wanted, std::vector<RowTable>& all) {
   std::vector<std::string> stems;
   for (const RowTable& table : all) stems.push_back(table.stem());
-  if (std::find(stems.begin(), stems.end(), wanted) == stems.end()) return text::unknown_name("--source", "source", wanted, stems);
+  if (std::find(stems.begin(), stems.end(), wanted) == stems.end())
+    return text::unknown_name("--source", "source", wanted, stems);
   std::erase_if(all, [&](const RowTable& table) { return table.stem() != wanted; });
   return Nothing{};
 }
@@ -87,10 +97,11 @@ Result<int> explain_row(const std::string& id, const std::vector<RowTable>& all,
 }
 
 Status write_docs(const Report& report, const std::string& folder) {
-  if (!is_folder(folder)) return Error{"--write-docs", text::quoted(folder) + " is not a folder", "a folder, such as docs"};
+  if (!is_folder(folder))
+    return Error{"--write-docs", text::quoted(folder) + " is not a folder", "a folder, such as docs"};
   if (Status s = write_text(accuracy_page(report), folder + "/accuracy.md"); !s) return s;
-  for (const auto& [metric, file] : {std::pair{"time.step_seconds", "time"}, std::pair{"memory.allocated", "allocated"}, std::pair{"memory.reserved", "reserved"},
-                                     std::pair{"memory.device", "device"}}) {
+  for (const auto& [metric, file] : {std::pair{"time.step_seconds", "time"}, std::pair{"memory.allocated", "allocated"},
+                                     std::pair{"memory.reserved", "reserved"}, std::pair{"memory.device", "device"}}) {
     const std::string svg = accuracy_svg(report, metric);
     if (svg.empty()) continue;
     if (Status s = write_text(svg, folder + "/accuracy-" + file + ".svg"); !s) return s;
@@ -98,16 +109,42 @@ Status write_docs(const Report& report, const std::string& folder) {
   return Nothing{};
 }
 
+struct Slice {
+  const RowTable* table;
+  std::size_t begin, end;
+};
+
+void validate_slice(const Slice& slice, Validator& validator, Progress& progress, bool draws, Report& report) {
+  for (std::size_t i = slice.begin; i < slice.end; ++i) {
+    const Row row = slice.table->row(i);
+    report.mapping.add(validator.add(row, slice.table->stem(), report.entries), slice.table->stem());
+    progress.count();
+    if (draws) progress.draw();
+  }
+}
+
+// Small tables go to one thread; large ones are cut into a slice for each. Slices are joined in the order of
+// the rows: the result does not depend on the number of threads.
 Report validate_all(const std::vector<RowTable>& all, Validator& validator) {
   std::size_t total = 0;
   for (const RowTable& table : all) total += table.size();
   Progress progress(total);
   Report report;
+  const std::size_t threads = std::max(1U, std::thread::hardware_concurrency());
   for (const RowTable& table : all) {
-    for (std::size_t i = 0; i < table.size(); ++i) {
-      report.mapping.add(validator.add(table.row(i), table.stem(), report.entries), table.stem());
-      progress.tick();
+    const std::size_t slices = std::min(threads, table.size() / kRowsPerThread + 1);
+    std::vector<Report> parts(slices);
+    std::vector<Validator> validators(slices - 1, validator);
+    std::vector<std::thread> workers;
+    for (std::size_t k = 1; k < slices; ++k) {
+      workers.emplace_back([&, k] {
+        validate_slice({&table, table.size() * k / slices, table.size() * (k + 1) / slices}, validators[k - 1],
+                       progress, false, parts[k]);
+      });
     }
+    validate_slice({&table, 0, table.size() / slices}, validator, progress, true, parts[0]);
+    for (std::thread& worker : workers) worker.join();
+    for (Report& part : parts) report.append(std::move(part));
   }
   return report;
 }
@@ -159,7 +196,10 @@ Result<int> run_validate(const Args& args) {
     if (Status s = write_docs(report, args.value("write-docs")); !s) return s.error();
     return kDone;
   }
-  if (Status s = emit(args, [&] { return validate_json_value(report); }, [&] { return validate_text(report, options); }); !s) return s.error();
+  if (Status s = emit(
+          args, [&] { return validate_json_value(report); }, [&] { return validate_text(report, options); });
+      !s)
+    return s.error();
   return kDone;
 }
 

@@ -18,7 +18,9 @@ std::string digits_after(std::string_view text, std::string_view mark) {
   std::size_t at = text.find(mark);
   if (at == std::string_view::npos) return {};
   at += mark.size();
-  while (at < text.size() && (text[at] == '-' || text[at] == '_' || text[at] == ':' || text[at] == ' ' || text[at] == '=')) ++at;
+  while (at < text.size() &&
+         (text[at] == '-' || text[at] == '_' || text[at] == ':' || text[at] == ' ' || text[at] == '='))
+    ++at;
   std::size_t end = at;
   while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
   return std::string(text.substr(at, end - at));
@@ -26,7 +28,8 @@ std::string digits_after(std::string_view text, std::string_view mark) {
 
 Keys sharding(std::string_view t) {
   if (const std::string stage = digits_after(t, "zero"); stage.size() == 1 && stage[0] <= '3') return {{"zero", stage}};
-  if (const std::string replicas = digits_after(t, "hsdp"); !replicas.empty()) return {{"zero", "3"}, {"replicas", replicas}};
+  if (const std::string replicas = digits_after(t, "hsdp"); !replicas.empty())
+    return {{"zero", "3"}, {"replicas", replicas}};
   if (contains(t, "hsdp")) return {{"zero", "3"}, {"hsdp", "8"}};
   if (contains(t, "fsdp")) return {{"zero", "3"}};
   if (contains(t, "distributed optimizer")) return {{"zero", "1"}};
@@ -35,11 +38,16 @@ Keys sharding(std::string_view t) {
 }
 
 Keys precision(std::string_view t) {
-  constexpr std::array<std::string_view, 6> kScaled = {"fp8-tensorwise", "fp8-delayed", "fp8-rowwise", "fp8-blockwise", "mxfp8", "nvfp4"};
+  constexpr std::array<std::string_view, 6> kScaled = {"fp8-tensorwise", "fp8-delayed", "fp8-rowwise",
+                                                       "fp8-blockwise",  "mxfp8",       "nvfp4"};
   for (std::string_view name : kScaled) {
     if (contains(t, name)) return {{"precision", std::string(name)}};
   }
-  if (contains(t, "fp8") || contains(t, "float8")) return {{"precision", contains(t, "delayed") ? "fp8-delayed" : contains(t, "row") ? "fp8-rowwise" : contains(t, "block") ? "fp8-blockwise" : "fp8-tensorwise"}};
+  if (contains(t, "fp8") || contains(t, "float8"))
+    return {{"precision", contains(t, "delayed") ? "fp8-delayed"
+                          : contains(t, "row")   ? "fp8-rowwise"
+                          : contains(t, "block") ? "fp8-blockwise"
+                                                 : "fp8-tensorwise"}};
   if (contains(t, "fp4")) return {{"precision", "nvfp4"}};
   if (contains(t, "bf16") || contains(t, "bfloat16")) return {{"precision", "bf16"}};
   if (contains(t, "fp16") || contains(t, "float16") || contains(t, "half")) return {{"precision", "fp16"}};
@@ -48,18 +56,21 @@ Keys precision(std::string_view t) {
 }
 
 bool is_module_list(std::string_view t) {
-  return !t.empty() && std::all_of(t.begin(), t.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '_' || c == '-' || c == ','; });
+  return !t.empty() && std::all_of(t.begin(), t.end(),
+                                   [](char c) { return (c >= 'a' && c <= 'z') || c == '_' || c == '-' || c == ','; });
 }
 
 Keys recompute(std::string_view t) {
-  if (const std::string n = digits_after(t, "full:"); !n.empty() && t == "full:" + n) return {{"recompute", std::string(t)}};
+  if (const std::string n = digits_after(t, "full:"); !n.empty() && t == "full:" + n)
+    return {{"recompute", std::string(t)}};
   for (std::string_view kind : {"full", "selective", "none"}) {
     if (t.starts_with(kind)) return {{"recompute", std::string(kind)}};
   }
   if (t == "no" || t == "off" || t == "false") return {{"recompute", "none"}};
   if (t == "yes" || t == "true" || t == "on") return {{"recompute", "full"}};
   if (is_module_list(t) && contains(t, ",")) return {{"recompute", std::string(t)}};
-  for (std::string_view module : {"core_attn", "mlp", "layernorm", "moe_act", "moe", "mla_up_proj", "shared_experts", "selective-layer"}) {
+  for (std::string_view module :
+       {"core_attn", "mlp", "layernorm", "moe_act", "moe", "mla_up_proj", "shared_experts", "selective-layer"}) {
     if (t == module) return {{"recompute", std::string(t)}};
   }
   return {};
@@ -67,10 +78,12 @@ Keys recompute(std::string_view t) {
 
 Keys optimizer(std::string_view t) {
   const bool eight = contains(t, "8bit") || contains(t, "8-bit");
-  for (std::string_view name : {"adamw-8bit", "adamw-paged", "adafactor", "muon", "lion", "sgd", "shampoo", "soap", "adamw-schedule-free"}) {
+  for (std::string_view name :
+       {"adamw-8bit", "adamw-paged", "adafactor", "muon", "lion", "sgd", "shampoo", "soap", "adamw-schedule-free"}) {
     if (contains(t, name)) return {{"optimizer", std::string(name)}};
   }
-  if (contains(t, "adam")) return {{"optimizer", eight ? "adamw-8bit" : contains(t, "paged") ? "adamw-paged" : "adamw"}};
+  if (contains(t, "adam"))
+    return {{"optimizer", eight ? "adamw-8bit" : contains(t, "paged") ? "adamw-paged" : "adamw"}};
   return {};
 }
 
@@ -84,10 +97,12 @@ Keys lora(std::string_view t) {
 }
 
 Keys offload(std::string_view t) {
-  if (t == "none" || t == "no" || t.starts_with("activations=") || t.starts_with("optimizer=")) return {{"offload", std::string(t)}};
+  if (t == "none" || t == "no" || t.starts_with("activations=") || t.starts_with("optimizer="))
+    return {{"offload", std::string(t)}};
   if (contains(t, "activation")) return {{"offload", "activations"}};
   if (contains(t, "optimizer") && !contains(t, "param")) return {{"offload", "optimizer=cpu"}};
-  if (contains(t, "cpu") || contains(t, "param") || contains(t, "nvme")) return {{"offload", "optimizer=cpu,params=cpu"}};
+  if (contains(t, "cpu") || contains(t, "param") || contains(t, "nvme"))
+    return {{"offload", "optimizer=cpu,params=cpu"}};
   return {};
 }
 

@@ -11,7 +11,8 @@ namespace preflop {
 
 namespace {
 
-constexpr std::array<const char*, 11> kShape = {"layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "experts", "topk", "moe_ffn", "dense_layers"};
+constexpr std::array<const char*, 11> kShape = {"layers", "hidden",  "heads", "kv_heads", "head_dim",    "ffn",
+                                                "vocab",  "experts", "topk",  "moe_ffn",  "dense_layers"};
 constexpr const char* kMegatronGptVocab = "51200";  // 50,257 of GPT-2, padded: Megatron's papers
 constexpr std::string_view kNotBuilt = "not built yet (";
 constexpr std::int64_t kUsualHeadDim = 128;
@@ -41,8 +42,10 @@ struct Shape {
     return nullptr;
   }
   void set(std::string_view key, std::string_view value) {
-    if (std::string* old = find(key)) *old = value;
-    else keys.emplace_back(key, value);
+    if (std::string* old = find(key))
+      *old = value;
+    else
+      keys.emplace_back(key, value);
   }
   void drop(std::string_view key) {
     std::erase_if(keys, [&](const auto& pair) { return pair.first == key; });
@@ -100,7 +103,8 @@ std::vector<std::string> lay_over(const Row& row, Shape& shape) {
       const std::string* kv = shape.find("kv_heads");
       if (kv != nullptr && *kv == *own) shape.drop("kv_heads");
     }
-    if ((std::string_view(key) == "heads" || std::string_view(key) == "hidden") && !row.has("head_dim")) shape.drop("head_dim");
+    if ((std::string_view(key) == "heads" || std::string_view(key) == "hidden") && !row.has("head_dim"))
+      shape.drop("head_dim");
     if (std::string_view(key) == "hidden" && !row.has("ffn")) shape.drop("ffn");
     shape.set(key, *cell);
     changed.push_back(std::string(key) + " " + *cell);
@@ -109,7 +113,8 @@ std::vector<std::string> lay_over(const Row& row, Shape& shape) {
 }
 
 bool looks_like_llama(const Row& row, std::string_view family) {
-  for (std::string_view name : {"llama", "mistral", "qwen", "gemma", "yi-", "olmo", "nemotron", "deepseek", "smollm", "phi-3", "phi3"}) {
+  for (std::string_view name :
+       {"llama", "mistral", "qwen", "gemma", "yi-", "olmo", "nemotron", "deepseek", "smollm", "phi-3", "phi3"}) {
     if (family.find(name) != std::string_view::npos) return true;
   }
   const std::int64_t ffn = whole(row.cell("ffn"));
@@ -157,7 +162,8 @@ RowModel from_refusal(const Row& row, const CatalogueModel& known) {
   out.label = known.id;
   if (reason.starts_with(kNotBuilt)) {
     out.moe = reason.find("mixture of experts") != std::string::npos;
-    out.skip = {SkipKind::not_built, "architecture not built: " + reason.substr(kNotBuilt.size(), reason.size() - kNotBuilt.size() - 1)};
+    out.skip = {SkipKind::not_built,
+                "architecture not built: " + reason.substr(kNotBuilt.size(), reason.size() - kNotBuilt.size() - 1)};
     return out;
   }
   const std::size_t hint = reason.find("pass gpt:");
@@ -194,11 +200,16 @@ Result<CatalogueModel> describe(const std::string& name, const ModelCatalogue& m
 
 const char* name(SkipKind kind) {
   switch (kind) {
-    case SkipKind::none: return "none";
-    case SkipKind::not_built: return "not built";
-    case SkipKind::cell: return "not stated";
-    case SkipKind::source: return "not a run to predict";
-    case SkipKind::illegal: return "not legal";
+    case SkipKind::none:
+      return "none";
+    case SkipKind::not_built:
+      return "not built";
+    case SkipKind::cell:
+      return "not stated";
+    case SkipKind::source:
+      return "not a run to predict";
+    case SkipKind::illegal:
+      return "not legal";
   }
   return "";
 }
@@ -209,7 +220,8 @@ RowModel row_model(const Row& row, const ModelCatalogue& models) {
     out.moe = true;
     out.label = row.has("model") ? *row.cell("model") : "mixtral:";
     if (row.has("model")) {
-      if (const auto known = describe(out.label, models); known && !known->not_built.empty()) return from_refusal(row, *known);
+      if (const auto known = describe(out.label, models); known && !known->not_built.empty())
+        return from_refusal(row, *known);
     }
     out.skip = {SkipKind::not_built, "architecture not built: mixture of experts"};
     return out;

@@ -1,7 +1,8 @@
 // What a row measured: one reading for each quantity, never none.
+#include "src/adapt/row_readings.hpp"
+
 #include <array>
 
-#include "src/adapt/row_readings.hpp"
 #include "src/base/decimal.hpp"
 
 namespace preflop {
@@ -26,9 +27,10 @@ struct TimeColumn {
   double unit;
 };
 // The order in which they count where a source says nothing else.
-constexpr std::array kTime = {TimeColumn{"step_s", From::seconds, 1}, TimeColumn{"tok_s_gpu", From::tokens_per_second_per_gpu, 1},
-                              TimeColumn{"samples_s", From::samples_per_second, 1}, TimeColumn{"tflops_gpu", From::tflops_per_gpu, kTera},
-                              TimeColumn{"mfu", From::mfu, 1 / kPercent}};
+constexpr std::array kTime = {
+    TimeColumn{"step_s", From::seconds, 1}, TimeColumn{"tok_s_gpu", From::tokens_per_second_per_gpu, 1},
+    TimeColumn{"samples_s", From::samples_per_second, 1}, TimeColumn{"tflops_gpu", From::tflops_per_gpu, kTera},
+    TimeColumn{"mfu", From::mfu, 1 / kPercent}};
 
 bool measures_time(const Row& row) {
   for (const TimeColumn& column : kTime) {
@@ -38,7 +40,9 @@ bool measures_time(const Row& row) {
 }
 
 const TimeColumn* time_column(const Row& row, const SourceRules& rules) {
-  const std::string_view preferred = row.flag("tok-quantised") ? "tflops_gpu" : row.flag("tok-disagrees") ? "step_s" : std::string_view(rules.time);
+  const std::string_view preferred = row.flag("tok-quantised")   ? "tflops_gpu"
+                                     : row.flag("tok-disagrees") ? "step_s"
+                                                                 : std::string_view(rules.time);
   const TimeColumn* first = nullptr;
   for (const TimeColumn& column : kTime) {
     if (!row.has(column.name)) continue;
@@ -71,8 +75,10 @@ void add_memory(const Row& row, const SourceRules& rules, std::vector<Reading>& 
     }
     out.push_back({metric, From::bytes, bytes, {}, 0});
   };
-  if (row.has("peak_bytes")) add(kind, number(row, "peak_bytes"));
-  else if (row.has("peak_mem_gib")) add(kind, number(row, "peak_mem_gib") * kGiB);
+  if (row.has("peak_bytes"))
+    add(kind, number(row, "peak_bytes"));
+  else if (row.has("peak_mem_gib"))
+    add(kind, number(row, "peak_mem_gib") * kGiB);
   if (row.has("reserved_gib")) add("reserved", number(row, "reserved_gib") * kGiB);
   if (row.has("device_gib") && !row.flag("no-result")) add("device", number(row, "device_gib") * kGiB);
 }
@@ -88,7 +94,9 @@ std::vector<Reading> row_readings(const Row& row, const SourceRules& rules) {
   add_time(row, rules, out);
   add_memory(row, rules, out);
   if (!out.empty() || row.flag("ran") || oom != nullptr) out.push_back({"fit.verdict", From::verdict, 1, {}, 0});
-  if (out.empty()) out.push_back({row.has("run_hours") || measures_time(row) ? "time.step_seconds" : "fit.verdict", From::nothing, 0, {}, 0});
+  if (out.empty())
+    out.push_back(
+        {row.has("run_hours") || measures_time(row) ? "time.step_seconds" : "fit.verdict", From::nothing, 0, {}, 0});
   return out;
 }
 

@@ -13,7 +13,16 @@ namespace preflop {
 
 // A quantity that the row measured. Time is still in the source's own terms: see `from`.
 struct Reading {
-  enum class From : std::uint8_t { seconds, tokens_per_second_per_gpu, samples_per_second, tflops_per_gpu, mfu, bytes, verdict, nothing };
+  enum class From : std::uint8_t {
+    seconds,
+    tokens_per_second_per_gpu,
+    samples_per_second,
+    tflops_per_gpu,
+    mfu,
+    bytes,
+    verdict,
+    nothing
+  };
   std::string metric;  // time.step_seconds, memory.allocated|reserved|device, fit.verdict
   From from = From::nothing;
   double value = 0;        // in SI; verdict: 1 ran, 0 out of memory; nothing: none
@@ -23,8 +32,8 @@ struct Reading {
 
 struct RowRequest {
   Request request;
-  std::string model;                      // for people
-  std::string stack;                      // name as the row has it, built or not; empty: not stated
+  std::string model;  // for people
+  std::string stack;  // name as the row has it, built or not; empty: not stated
   bool moe = false;
   std::vector<std::string> assumed;       // "key=value": not stated by the row, or by no words that are known
   std::vector<std::string> not_modelled;  // "key=value": stated, but no part of a recipe yet
@@ -33,8 +42,8 @@ struct RowRequest {
   bool measures = false;                  // has a result
   Skip skip;
   double gpus = 0, step_tokens = 0, seq = 0;  // of a step; 0: not stated
-  std::optional<double> capacity_bytes;   // of a card whose memory was capped
-  std::optional<double> scaleout;         // bytes/s per direction and GPU
+  std::optional<double> capacity_bytes;       // of a card whose memory was capped
+  std::optional<double> scaleout;             // bytes/s per direction and GPU
 };
 RowRequest row_request(const Row& row, const SourceRules& rules, const RowWords& words, const Catalogues& catalogues);
 

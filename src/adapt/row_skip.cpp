@@ -26,8 +26,10 @@ Skip skip_of(const Error& error, const Request& request) {
   if (yet != std::string::npos && yet >= 2 && error.what[yet - 2] == ':') {
     return {SkipKind::not_built, "not built: " + error.what.substr(0, yet - 2)};
   }
-  const bool choice = key == "schedule" || key == "attention" || key == "loss" || key == "recompute" || key == "optimizer" || key == "precision";
-  if (value != nullptr && (choice || yet != std::string::npos)) return {SkipKind::not_built, key + " not built: " + *value};
+  const bool choice = key == "schedule" || key == "attention" || key == "loss" || key == "recompute" ||
+                      key == "optimizer" || key == "precision";
+  if (value != nullptr && (choice || yet != std::string::npos))
+    return {SkipKind::not_built, key + " not built: " + *value};
   return {SkipKind::illegal, error.where.empty() ? error.what : error.where + ": " + error.what};
 }
 

@@ -67,7 +67,9 @@ std::string fault(Kind kind, double value) {
   return {};
 }
 
-bool is_number(Kind kind) { return kind == Kind::count || kind == Kind::size || kind == Kind::real || kind == Kind::measured; }
+bool is_number(Kind kind) {
+  return kind == Kind::count || kind == Kind::size || kind == Kind::real || kind == Kind::measured;
+}
 
 }  // namespace
 
@@ -76,14 +78,18 @@ const std::string* Row::cell(std::string_view key) const {
   return it == cells.end() ? nullptr : &it->second;
 }
 bool Row::flag(std::string_view name) const { return std::find(flags.begin(), flags.end(), name) != flags.end(); }
-bool Row::is_assumed(std::string_view key) const { return std::find(assumed.begin(), assumed.end(), key) != assumed.end(); }
+bool Row::is_assumed(std::string_view key) const {
+  return std::find(assumed.begin(), assumed.end(), key) != assumed.end();
+}
 bool Row::set(std::string_view key, std::string_view value) {
   if (value.empty()) return false;
   return cells.emplace(std::string(key), std::string(value)).second;
 }
 void Row::replace(std::string_view key, std::string_view value) {
-  if (value.empty()) cells.erase(std::string(key));
-  else cells[std::string(key)] = std::string(value);
+  if (value.empty())
+    cells.erase(std::string(key));
+  else
+    cells[std::string(key)] = std::string(value);
 }
 void Row::assume(std::string_view key) {
   if (!is_assumed(key)) assumed.emplace_back(key);
@@ -117,7 +123,8 @@ Status RowTable::read_header() {
     kinds_.push_back(known);
     if (known != nullptr) continue;
     if (const RowColumn* meant = other_unit_of(column)) {
-      return Error{where, "column " + text::quoted(column) + " has a unit that is not read", std::string("valid: ") + meant->name};
+      return Error{where, "column " + text::quoted(column) + " has a unit that is not read",
+                   std::string("valid: ") + meant->name};
     }
     warnings_.push_back(where + ": column " + text::quoted(column) + " is not in the schema and is not read");
   }
@@ -125,7 +132,8 @@ Status RowTable::read_header() {
     if (const auto found = csv_.need(needed); !found) return found.error();
   }
   if (!has("model") && !(has("layers") && has("hidden"))) {
-    return Error{where, "neither a column model nor columns layers and hidden", "valid: model, or the shape of each row"};
+    return Error{where, "neither a column model nor columns layers and hidden",
+                 "valid: model, or the shape of each row"};
   }
   std::vector<std::string> measures;
   bool any = has("oom");
@@ -140,7 +148,8 @@ Status RowTable::read_header() {
 }
 
 Status RowTable::check_row(std::size_t row) const {
-  if (trimmed(csv_.at(row, "id")).empty()) return Error{csv_.where(row), "id is empty", "valid: a short name of the run"};
+  if (trimmed(csv_.at(row, "id")).empty())
+    return Error{csv_.where(row), "id is empty", "valid: a short name of the run"};
   for (std::size_t column = 0; column < csv_.columns(); ++column) {
     if (Status s = check_cell(row, column); !s) return s;
   }
@@ -160,7 +169,8 @@ Status RowTable::check_cell(std::size_t row, std::size_t column) const {
   const auto value = parse_decimal(text);
   if (!value) {
     if (remarks_ && known->kind != Kind::measured) return Nothing{};
-    return Error{csv_.where(row, column), what + " is not a number", "valid: a number without unit or separators, or nothing"};
+    return Error{csv_.where(row, column), what + " is not a number",
+                 "valid: a number without unit or separators, or nothing"};
   }
   const std::string why = fault(known->kind, *value);
   if (why.empty()) return Nothing{};
@@ -175,12 +185,18 @@ Row RowTable::row(std::size_t i) const {
     const std::string_view text = trimmed(csv_.at(i, column));
     if (known == nullptr || text.empty() || known->kind == Kind::remark) continue;
     const std::string_view name = known->name;
-    if (name == "id") out.id = text;
-    else if (name == "refused") out.refused.emplace_back(text);
-    else if (known->kind == Kind::list) (name == "flags" ? out.flags : out.assumed) = words_of(text);
-    else if (known->kind == Kind::yes_no) out.set(name, yes(text) ? "yes" : "no");
-    else if (is_number(known->kind) && !parse_decimal(text)) out.unknown.push_back(std::string(name) + "=" + std::string(text) + " (no number)");
-    else out.set(name, text);
+    if (name == "id")
+      out.id = text;
+    else if (name == "refused")
+      out.refused.emplace_back(text);
+    else if (known->kind == Kind::list)
+      (name == "flags" ? out.flags : out.assumed) = words_of(text);
+    else if (known->kind == Kind::yes_no)
+      out.set(name, yes(text) ? "yes" : "no");
+    else if (is_number(known->kind) && !parse_decimal(text))
+      out.unknown.push_back(std::string(name) + "=" + std::string(text) + " (no number)");
+    else
+      out.set(name, text);
   }
   words_->apply(out);
   return out;

@@ -14,8 +14,9 @@ namespace {
 using Keys = std::vector<std::pair<std::string, std::string>>;
 
 // In the order in which they are applied: the first to set a cell wins.
-constexpr std::array<std::string_view, 13> kWords = {"framework", "model",  "gpu",     "precision", "sharding",     "recompute", "optimizer",
-                                                     "lora",      "offload", "mem_kind", "seq_parallel", "internode", "tflops_kind"};
+constexpr std::array<std::string_view, 13> kWords = {"framework",    "model",     "gpu",        "precision", "sharding",
+                                                     "recompute",    "optimizer", "lora",       "offload",   "mem_kind",
+                                                     "seq_parallel", "internode", "tflops_kind"};
 
 // Their string is the cell itself; the others (framework, sharding, ...) only set further cells.
 bool names_its_own_cell(std::string_view column) {
@@ -60,9 +61,12 @@ std::string loose_name(std::string_view text) {
   int depth = 0;
   bool blank = false;
   for (char c : text) {
-    if (c == '(') ++depth;
-    else if (c == ')') depth = std::max(0, depth - 1);
-    else if (c == ' ' || c == '\t') blank = true;
+    if (c == '(')
+      ++depth;
+    else if (c == ')')
+      depth = std::max(0, depth - 1);
+    else if (c == ' ' || c == '\t')
+      blank = true;
     else if (depth == 0) {
       if (blank && !out.empty()) out += ' ';
       blank = false;
@@ -105,12 +109,19 @@ Status RowWords::add(const Csv& table, std::size_t row) {
     entry.assumed.push_back(assumed.substr(begin, end - begin));
     begin = end + 1;
   }
-  if (table.at(row, "verdict") == "refused") entry.refused = table.at(row, "reason");
-  else if (table.at(row, "verdict") != "mapped") return Error{table.where(row), "verdict is " + text::quoted(table.at(row, "verdict")), "valid: mapped or refused"};
+  if (table.at(row, "verdict") == "refused")
+    entry.refused = table.at(row, "reason");
+  else if (table.at(row, "verdict") != "mapped")
+    return Error{table.where(row), "verdict is " + text::quoted(table.at(row, "verdict")), "valid: mapped or refused"};
   const std::string loose = loose_name(string);
   if (entry.refused.empty() && !loose.empty()) {
+    entry.bare = string.find('(') == std::string::npos;
     const auto [it, fresh] = loose_.emplace(std::pair(column, loose), entry);
-    if (!fresh && it->second.keys != entry.keys) it->second.keys.clear();  // ambiguous: says nothing
+    Entry& known = it->second;
+    if (!fresh && entry.bare && !known.bare)
+      known = entry;  // "torchtitan" before "torchtitan (6fc499f)"
+    else if (!fresh && entry.bare == known.bare && known.keys != entry.keys)
+      known.keys.clear();  // ambiguous: says nothing
   }
   exact_[{column, string}] = std::move(entry);
   return Nothing{};
@@ -147,7 +158,8 @@ void RowWords::apply(Row& row) const {
     const Keys guessed = guess_word(column, string);
     const bool as_it_is = guessed.size() == 1 && guessed[0].first == column && guessed[0].second == string;
     if (as_it_is) continue;  // the schema's own word
-    row.unknown.push_back(std::string(column) + "=" + string + (guessed.empty() ? " (not known: the default)" : " (not known: read by its parts)"));
+    row.unknown.push_back(std::string(column) + "=" + string +
+                          (guessed.empty() ? " (not known: the default)" : " (not known: read by its parts)"));
     if (guessed.empty() && names_its_own_cell(column)) row.replace(column, "");
     set_keys(row, column, guessed);
     for (const auto& [key, value] : guessed) row.assume(key);

@@ -19,10 +19,10 @@ struct Row {
   std::string id;
   std::string where;  // "file:line"
   std::map<std::string, std::string, std::less<>> cells;
-  std::vector<std::string> flags;     // of docs/rows-format.md
-  std::vector<std::string> assumed;   // keys whose value the source does not state
-  std::vector<std::string> refused;   // reasons: names that preflop has no word for
-  std::vector<std::string> unknown;   // strings that are in no table: "column=string (...)"
+  std::vector<std::string> flags;    // of docs/rows-format.md
+  std::vector<std::string> assumed;  // keys whose value the source does not state
+  std::vector<std::string> refused;  // reasons: names that preflop has no word for
+  std::vector<std::string> unknown;  // strings that are in no table: "column=string (...)"
 
   const std::string* cell(std::string_view key) const;  // null: not stated
   bool has(std::string_view key) const { return cell(key) != nullptr; }
@@ -43,8 +43,8 @@ struct RowColumn {
     real,      // a number >= 0
     measured,  // a number > 0 that the run yielded
     yes_no,
-    list,      // blank between: flags and assumed
-    remark     // not read
+    list,   // blank between: flags and assumed
+    remark  // not read
   };
   const char* name;
   Kind kind;
@@ -65,6 +65,7 @@ class RowWords {
     std::vector<std::pair<std::string, std::string>> keys;
     std::vector<std::string> assumed;
     std::string refused;  // the reason; empty: mapped
+    bool bare = false;    // the string says nothing in parentheses
   };
   using Index = std::map<std::pair<std::string, std::string>, Entry>;
 
@@ -105,8 +106,8 @@ class RowTable {
   Csv csv_;
   const RowWords* words_ = nullptr;
   std::string stem_;
-  bool remarks_ = false;                  // strings of people instead of the schema's words
-  std::vector<const RowColumn*> kinds_;   // by column of the table; null: not read
+  bool remarks_ = false;                 // strings of people instead of the schema's words
+  std::vector<const RowColumn*> kinds_;  // by column of the table; null: not read
   std::vector<std::string> warnings_;
 };
 

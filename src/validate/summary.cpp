@@ -106,10 +106,14 @@ void Mapping::add(const RowVerdict& v, const std::string& source) {
   if (v.skip) ++reasons[{v.skip.kind, v.skip.reason}];
   if (!v.states_enough || !v.measures) return;
   ++stated;
-  if (v.duplicate) ++duplicates;
-  else if (!v.skip) ++legal;
-  else if (v.skip.kind == SkipKind::not_built) ++not_built;
-  else ++other[source + ": " + v.skip.reason];
+  if (v.duplicate)
+    ++duplicates;
+  else if (!v.skip)
+    ++legal;
+  else if (v.skip.kind == SkipKind::not_built)
+    ++not_built;
+  else
+    ++other[source + ": " + v.skip.reason];
 }
 
 void Mapping::add(const Mapping& m) {
@@ -123,8 +127,10 @@ void Mapping::add(const Mapping& m) {
 }
 
 void Report::append(Report&& more) {
-  if (entries.empty()) entries = std::move(more.entries);
-  else std::move(more.entries.begin(), more.entries.end(), std::back_inserter(entries));
+  if (entries.empty())
+    entries = std::move(more.entries);
+  else
+    std::move(more.entries.begin(), more.entries.end(), std::back_inserter(entries));
   mapping.add(more.mapping);
 }
 

@@ -12,15 +12,15 @@ namespace preflop {
 
 // Fractions throughout. Empty = undefined: no row was predicted, or the figure has no meaning there.
 struct Summary {
-  std::string source;      // file stem; "all": every source
+  std::string source;  // file stem; "all": every source
   std::string metric;
   std::string convention;  // of TFLOP/s or MFU that were converted: those rows are summed up apart; else empty
   std::size_t n = 0;       // predicted
   std::size_t skipped = 0;
-  std::optional<double> mape, median, p90, max;  // of |error|; median and p90 by nearest rank
-  std::optional<double> bias;                    // mean of error: above 0 predicts too much
-  std::optional<double> coverage, half_width;    // of prediction bands, once there are any
-  std::optional<double> naive_mape;              // of one constant MFU per source, fitted in hindsight
+  std::optional<double> mape, median, p90, max;            // of |error|; median and p90 by nearest rank
+  std::optional<double> bias;                              // mean of error: above 0 predicts too much
+  std::optional<double> coverage, half_width;              // of prediction bands, once there are any
+  std::optional<double> naive_mape;                        // of one constant MFU per source, fitted in hindsight
   std::optional<std::size_t> false_fit, false_oom, tight;  // fit.verdict only
 };
 
@@ -40,7 +40,7 @@ std::optional<double> naive_error(const std::vector<double>& mfus);
 // How rows became recipes: the steering figure of the mapping.
 struct Mapping {
   std::size_t rows = 0;
-  std::size_t stated = 0;      // state model or shape, GPU, count, sequence, micro-batch and kind, and measure something
+  std::size_t stated = 0;  // state model or shape, GPU, count, sequence, micro-batch and kind, and measure something
   std::size_t duplicates = 0;  // of these, the same run as another row: counted once
   std::size_t legal = 0;
   std::size_t not_built = 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-
 namespace preflop {
 
 namespace {
@@ -13,7 +12,8 @@ std::string group_of(const std::string& metric, const RowRequest& row) {
   if (metric == "time.step_seconds") return row.moe ? "time moe" : "time dense";
   if (metric == "fit.verdict") return "fit";
   if (metric == "memory.device") return "memory device";
-  return metric == "memory.allocated" && row.stack == "megatron" ? "memory megatron allocated" : "memory allocated or reserved";
+  return metric == "memory.allocated" && row.stack == "megatron" ? "memory megatron allocated"
+                                                                 : "memory allocated or reserved";
 }
 
 // All that the prediction depends on, as text.
@@ -42,7 +42,8 @@ Result<Estimate> estimate_row(const RowRequest& row, const Catalogues& catalogue
     cluster.gpu.data["capacity_bytes"] = Datum{*row.capacity_bytes, Rung::given, "the row: memory of the card capped"};
     cluster.platform.data.erase("capacity_bytes");
   }
-  if (row.scaleout) cluster.platform.data["scaleout_bandwidth"] = Datum{*row.scaleout, Rung::given, "the row: network per accelerator"};
+  if (row.scaleout)
+    cluster.platform.data["scaleout_bandwidth"] = Datum{*row.scaleout, Rung::given, "the row: network per accelerator"};
   return estimate<double>(problem->analysed, cluster);
 }
 
@@ -103,7 +104,8 @@ std::optional<double> stated_seconds(const Reading& r, double step_tokens, doubl
 }
 
 // The same from TFLOP/s or MFU under the source's own convention.
-Result<double> converted_seconds(const Reading& r, double step_tokens, double gpus, double peak, const std::vector<std::pair<std::string, double>>& conventions) {
+Result<double> converted_seconds(const Reading& r, double step_tokens, double gpus, double peak,
+                                 const std::vector<std::pair<std::string, double>>& conventions) {
   if (r.convention == "unknown") return Error{"", "FLOP convention not stated", ""};
   const double* flops = find(conventions, r.convention);
   if (flops == nullptr) return Error{"", "FLOP convention not built: " + r.convention, ""};
@@ -141,14 +143,21 @@ Entry Validator::entry(const Reading& r, const Predicted& p, const RowRequest& r
   } else if (r.metric == "time.step_seconds") {
     // A batch that is not stated is the recipe's.
     if (!converted) out.measured = stated_seconds(r, p.tokens, row.seq, p.gpus);
-    const auto seconds = converted ? converted_seconds(r, p.tokens, p.gpus, p.peak, p.conventions) : Result<double>(out.measured.value_or(0));
+    const auto seconds = converted ? converted_seconds(r, p.tokens, p.gpus, p.peak, p.conventions)
+                                   : Result<double>(out.measured.value_or(0));
     if (converted && seconds) out.measured = *seconds;
-    if (!seconds) out.skip = {seconds.error().what.find("not built") == std::string::npos ? SkipKind::cell : SkipKind::not_built, seconds.error().what};
-    else if (!p.seconds) out.skip = {SkipKind::cell, p.no_time};
-    else out.predicted = *p.seconds;
+    if (!seconds)
+      out.skip = {seconds.error().what.find("not built") == std::string::npos ? SkipKind::cell : SkipKind::not_built,
+                  seconds.error().what};
+    else if (!p.seconds)
+      out.skip = {SkipKind::cell, p.no_time};
+    else
+      out.predicted = *p.seconds;
     if (p.peak > 0) out.model_flops_rate = p.palm * p.tokens / (p.gpus * p.peak);
   } else {
-    out.predicted = r.metric == "memory.allocated" ? p.allocated : r.metric == "memory.reserved" ? p.reserved : p.device;
+    out.predicted = r.metric == "memory.allocated"  ? p.allocated
+                    : r.metric == "memory.reserved" ? p.reserved
+                                                    : p.device;
   }
   if (out.predicted && out.measured && *out.measured > 0) out.error = *out.predicted / *out.measured - 1;
   return out;
@@ -182,8 +191,10 @@ Explained Validator::explain(const Row& row, const std::string& stem) {
   out.row = row_request(row, rules(stem), *words_, *catalogues_);
   if (!out.row.skip) {
     auto e = estimate_row(out.row, *catalogues_);
-    if (e) out.estimate = std::move(e).value();
-    else out.row.skip = skip_of(e.error(), out.row.request);
+    if (e)
+      out.estimate = std::move(e).value();
+    else
+      out.row.skip = skip_of(e.error(), out.row.request);
   }
   add(row, stem, out.entries);
   return out;

@@ -19,15 +19,16 @@ struct Entry {
   std::string group;   // whose errors belong together: "time dense", "time moe", "memory megatron allocated",
                        // "memory allocated or reserved", "memory device", "fit"
   std::string metric;  // time.step_seconds, memory.allocated|reserved|device, fit.verdict
-  std::optional<double> measured;       // SI; empty: skipped before it could be converted, or a verdict
-  std::optional<double> predicted;      // SI; empty: skipped, or a verdict
-  std::string measured_verdict;         // ran | oom
-  std::string predicted_verdict;        // fits | tight | no
-  std::optional<double> error;          // predicted / measured - 1; a verdict: 0 right, 1 said to fit but did not, -1 the reverse
+  std::optional<double> measured;   // SI; empty: skipped before it could be converted, or a verdict
+  std::optional<double> predicted;  // SI; empty: skipped, or a verdict
+  std::string measured_verdict;     // ran | oom
+  std::string predicted_verdict;    // fits | tight | no
+  std::optional<double>
+      error;  // predicted / measured - 1; a verdict: 0 right, 1 said to fit but did not, -1 the reverse
   std::shared_ptr<const std::vector<std::string>> assumed, not_modelled, flags;  // of the row, shared by its entries
-  std::string convention;               // of TFLOP/s or MFU that were converted; empty: measured as such
+  std::string convention;  // of TFLOP/s or MFU that were converted; empty: measured as such
   Skip skip;
-  double model_flops_rate = 0;          // time: palm FLOPs a step / (GPUs x peak): seconds at an MFU of 1
+  double model_flops_rate = 0;  // time: palm FLOPs a step / (GPUs x peak): seconds at an MFU of 1
 };
 
 // What a row says about the mapping, apart from its entries.
@@ -35,7 +36,7 @@ struct RowVerdict {
   bool states_enough = false;  // model or shape, GPU, count, sequence, micro-batch and kind of training
   bool measures = false;
   bool duplicate = false;
-  Skip skip;                   // of the recipe, before any reading is converted
+  Skip skip;  // of the recipe, before any reading is converted
 };
 
 // A row with its recipe and prediction, for --explain.
@@ -61,7 +62,7 @@ class Validator {
     std::string no_time;
     double allocated = 0, reserved = 0, device = 0;
     Verdict verdict = Verdict::unknown;
-    double tokens = 0, gpus = 0, peak = 0, palm = 0;  // palm: FLOPs per token
+    double tokens = 0, gpus = 0, peak = 0, palm = 0;          // palm: FLOPs per token
     std::vector<std::pair<std::string, double>> conventions;  // FLOPs per token
     std::vector<std::string> assumed;                         // the stack, where the row has none
   };

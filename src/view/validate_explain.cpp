@@ -25,7 +25,8 @@ std::string quoted_if_needed(const std::string& word) {
 // The request as the command line that gives the same recipe. Values that the machine's data are
 // replaced by (a capped card, a stated network) have no flag and are listed apart.
 std::string command_line(const RowRequest& row) {
-  std::string out = "preflop estimate " + quoted_if_needed(row.request.model) + " --on " + quoted_if_needed(row.request.on);
+  std::string out =
+      "preflop estimate " + quoted_if_needed(row.request.model) + " --on " + quoted_if_needed(row.request.on);
   for (const auto& [key, value] : row.request.keys) {
     std::string flag = key;
     for (char& c : flag) c = c == '_' ? '-' : c;
@@ -45,12 +46,19 @@ std::string amount(const Entry& e, const std::optional<double>& v) {
 
 std::string readings_text(const std::vector<Entry>& entries) {
   text::Table table(kWidth, 2);
-  table.column("").column("measured", text::Table::Align::right).column("predicted", text::Table::Align::right).column("error", text::Table::Align::right).column("");
+  table.column("")
+      .column("measured", text::Table::Align::right)
+      .column("predicted", text::Table::Align::right)
+      .column("error", text::Table::Align::right)
+      .column("");
   for (const Entry& e : entries) {
     const bool verdict = e.metric == "fit.verdict";
-    const std::string note = e.skip ? "skipped: " + e.skip.reason : e.convention.empty() ? "" : "converted: " + e.convention;
+    const std::string note = e.skip                 ? "skipped: " + e.skip.reason
+                             : e.convention.empty() ? ""
+                                                    : "converted: " + e.convention;
     const auto word = [](const std::string& text) { return text.empty() ? std::string("-") : text; };
-    table.row({e.metric, verdict ? word(e.measured_verdict) : amount(e, e.measured), verdict ? word(e.predicted_verdict) : amount(e, e.predicted),
+    table.row({e.metric, verdict ? word(e.measured_verdict) : amount(e, e.measured),
+               verdict ? word(e.predicted_verdict) : amount(e, e.predicted),
                e.error && !verdict ? text::percent(*e.error) : "", note});
   }
   return table.str();

@@ -27,7 +27,9 @@ Json entry_json(const Entry& e) {
           {"group", e.group},
           {"metric", e.metric},
           {"measured", verdict ? word(e.measured_verdict) : number(e.measured)},
-          {"predicted", e.skip ? Json(nullptr) : verdict ? word(e.predicted_verdict) : number(e.predicted)},
+          {"predicted", e.skip    ? Json(nullptr)
+                        : verdict ? word(e.predicted_verdict)
+                                  : number(e.predicted)},
           {"low", nullptr},
           {"high", nullptr},
           {"error", e.skip ? Json(nullptr) : number(e.error)},

@@ -1,9 +1,9 @@
 // docs/accuracy.md and its pictures.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "src/base/math.hpp"
 #include "src/base/text.hpp"
@@ -21,16 +21,21 @@ struct Metric {
   const char* title;
   const char* file;
 };
-constexpr std::array kMetrics = {Metric{"time.step_seconds", "Step time", "accuracy-time.svg"}, Metric{"memory.allocated", "Memory allocated", "accuracy-allocated.svg"},
-                                 Metric{"memory.reserved", "Memory reserved", "accuracy-reserved.svg"}, Metric{"memory.device", "Memory of the device", "accuracy-device.svg"}};
+constexpr std::array kMetrics = {Metric{"time.step_seconds", "Step time", "accuracy-time.svg"},
+                                 Metric{"memory.allocated", "Memory allocated", "accuracy-allocated.svg"},
+                                 Metric{"memory.reserved", "Memory reserved", "accuracy-reserved.svg"},
+                                 Metric{"memory.device", "Memory of the device", "accuracy-device.svg"}};
 
 std::string percent(const std::optional<double>& v) { return v ? text::fixed(*v * 100, 1) : "-"; }
 
 std::string error_table(const std::vector<Summary>& all, const std::string& metric) {
-  std::string out = "| source | n | skipped | MAPE % | median | p90 | max | bias | naive |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
+  std::string out =
+      "| source | n | skipped | MAPE % | median | p90 | max | bias | naive "
+      "|\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
   for (const Summary& s : all) {
     if (s.metric != metric) continue;
-    out += fmt::format("| {}{} | {} | {} | {} | {} | {} | {} | {} | {} |\n", s.source, s.convention.empty() ? "" : " (" + s.convention + ")", s.n, s.skipped, percent(s.mape),
+    out += fmt::format("| {}{} | {} | {} | {} | {} | {} | {} | {} | {} |\n", s.source,
+                       s.convention.empty() ? "" : " (" + s.convention + ")", s.n, s.skipped, percent(s.mape),
                        percent(s.median), percent(s.p90), percent(s.max), percent(s.bias), percent(s.naive_mape));
   }
   return out;
@@ -40,7 +45,8 @@ std::string fit_table(const std::vector<Summary>& all) {
   std::string out = "| source | n | skipped | false fit | false OOM | tight |\n|---|---:|---:|---:|---:|---:|\n";
   for (const Summary& s : all) {
     if (s.metric != "fit.verdict") continue;
-    out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", s.source, s.n, s.skipped, s.false_fit.value_or(0), s.false_oom.value_or(0), s.tight.value_or(0));
+    out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", s.source, s.n, s.skipped, s.false_fit.value_or(0),
+                       s.false_oom.value_or(0), s.tight.value_or(0));
   }
   return out;
 }
@@ -53,17 +59,22 @@ std::string skip_table(const Mapping& m) {
   return out;
 }
 
-std::string amount(const Entry& e, double v) { return e.metric == "time.step_seconds" ? text::seconds(v) : text::fixed(v / kGiB, 1) + " GiB"; }
+std::string amount(const Entry& e, double v) {
+  return e.metric == "time.step_seconds" ? text::seconds(v) : text::fixed(v / kGiB, 1) + " GiB";
+}
 
 std::string worst_table(const Report& report) {
   std::vector<const Entry*> off;
   for (const Entry& e : report.entries) {
     if (!e.skip && e.error && e.measured && e.predicted) off.push_back(&e);
   }
-  std::stable_sort(off.begin(), off.end(), [](const Entry* a, const Entry* b) { return std::fabs(*a->error) > std::fabs(*b->error); });
+  std::stable_sort(off.begin(), off.end(),
+                   [](const Entry* a, const Entry* b) { return std::fabs(*a->error) > std::fabs(*b->error); });
   off.resize(std::min(off.size(), kWorst));
   std::string out = "| row | metric | measured | predicted | error % |\n|---|---|---:|---:|---:|\n";
-  for (const Entry* e : off) out += fmt::format("| {} | {} | {} | {} | {} |\n", e->id, e->metric, amount(*e, *e->measured), amount(*e, *e->predicted), percent(e->error));
+  for (const Entry* e : off)
+    out += fmt::format("| {} | {} | {} | {} | {} |\n", e->id, e->metric, amount(*e, *e->measured),
+                       amount(*e, *e->predicted), percent(e->error));
   return out;
 }
 
@@ -93,43 +104,64 @@ std::string accuracy_svg(const Report& report, const std::string& metric) {
   const double decades = std::max(1, span.high - span.low);
   const auto x = [&](double v) { return text::fixed(kLeft + (v - span.low) / decades * kSize, 1); };
   const auto y = [&](double v) { return text::fixed(kTop + kSize - (v - span.low) / decades * kSize, 1); };
-  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"560\" height=\"544\" font-family=\"sans-serif\" font-size=\"12\">\n";
+  std::string out =
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"560\" height=\"544\" font-family=\"sans-serif\" "
+      "font-size=\"12\">\n";
   out += "<rect width=\"560\" height=\"544\" fill=\"#fff\"/>\n";
   for (int d = span.low; d <= span.high; ++d) {
-    const std::string tick = d >= 0 ? text::grouped(static_cast<long long>(math::exp(d * math::log(10)) + 0.5)) : text::fixed(math::exp(d * math::log(10)), -d);
-    out += fmt::format("<path d=\"M{} {}V{}M{} {}H{}\" stroke=\"#ddd\"/>\n", x(d), y(span.low), y(span.high), x(span.low), y(d), x(span.high));
-    out += fmt::format("<text x=\"{}\" y=\"512\" text-anchor=\"middle\">{}</text><text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", x(d), tick, text::fixed(kLeft - 6, 0), y(d), tick);
+    const std::string tick = d >= 0 ? text::grouped(static_cast<long long>(math::exp(d * math::log(10)) + 0.5))
+                                    : text::fixed(math::exp(d * math::log(10)), -d);
+    out += fmt::format("<path d=\"M{} {}V{}M{} {}H{}\" stroke=\"#ddd\"/>\n", x(d), y(span.low), y(span.high),
+                       x(span.low), y(d), x(span.high));
+    out += fmt::format(
+        "<text x=\"{}\" y=\"512\" text-anchor=\"middle\">{}</text><text x=\"{}\" y=\"{}\" "
+        "text-anchor=\"end\">{}</text>\n",
+        x(d), tick, text::fixed(kLeft - 6, 0), y(d), tick);
   }
-  out += fmt::format("<path d=\"M{} {}L{} {}\" stroke=\"#888\"/>\n", x(span.low), y(span.low), x(span.high), y(span.high));
-  for (const auto& [m, p] : points) out += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"2.5\" fill=\"#1f6feb\" fill-opacity=\"0.5\"/>\n", x(m), y(p));
+  out +=
+      fmt::format("<path d=\"M{} {}L{} {}\" stroke=\"#888\"/>\n", x(span.low), y(span.low), x(span.high), y(span.high));
+  for (const auto& [m, p] : points)
+    out += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"2.5\" fill=\"#1f6feb\" fill-opacity=\"0.5\"/>\n", x(m), y(p));
   const char* what = metric == "time.step_seconds" ? "seconds a step" : "GiB";
   out += fmt::format("<text x=\"296\" y=\"534\" text-anchor=\"middle\">measured, {}</text>\n", what);
-  return out + fmt::format("<text transform=\"translate(14 256) rotate(-90)\" text-anchor=\"middle\">predicted, {}</text>\n</svg>\n", what);
+  return out +
+         fmt::format(
+             "<text transform=\"translate(14 256) rotate(-90)\" text-anchor=\"middle\">predicted, {}</text>\n</svg>\n",
+             what);
 }
 
 std::string accuracy_page(const Report& report) {
   const std::vector<Summary> all = summarise(report.entries);
   const std::vector<Summary> stated = summarise(report.entries, {true});
   const Mapping& m = report.mapping;
-  std::string out = "# Accuracy\n\nPredicted against measured, on every row of `data/measured/`, as this version does it; nothing is left out.\n"
-                    "`preflop validate` prints the same figures, `preflop validate --explain ID` one row. This page is written by\n"
-                    "`preflop validate --write-docs docs`.\n\n"
-                    "error = predicted / measured - 1. *naive* predicts every row of a source with one constant MFU, fitted in\n"
-                    "hindsight to the other rows of that source (at least 10): a prediction must beat it to be worth anything.\n"
-                    "Rows whose TFLOP/s or MFU were converted under the source's own FLOP convention stand apart, the convention in\n"
-                    "parentheses. No parameter is fitted to these rows yet, and there are no prediction bands yet.\n";
+  std::string out =
+      "# Accuracy\n\nPredicted against measured, on every row of `data/measured/`, as this version does it; nothing is "
+      "left out.\n"
+      "`preflop validate` prints the same figures, `preflop validate --explain ID` one row. This page is written by\n"
+      "`preflop validate --write-docs docs`.\n\n"
+      "error = predicted / measured - 1. *naive* predicts every row of a source with one constant MFU, fitted in\n"
+      "hindsight to the other rows of that source (at least 10): a prediction must beat it to be worth anything.\n"
+      "Rows whose TFLOP/s or MFU were converted under the source's own FLOP convention stand apart, the convention in\n"
+      "parentheses. No parameter is fitted to these rows yet, and there are no prediction bands yet.\n";
   for (const Metric& metric : kMetrics) {
-    const bool any = std::any_of(all.begin(), all.end(), [&](const Summary& s) { return s.metric == metric.name && s.n > 0; });
+    const bool any =
+        std::any_of(all.begin(), all.end(), [&](const Summary& s) { return s.metric == metric.name && s.n > 0; });
     out += fmt::format("\n## {}\n\n", metric.title) + error_table(all, metric.name);
     if (any) out += fmt::format("\n![{}: predicted against measured]({})\n", metric.title, metric.file);
-    const bool some = std::any_of(stated.begin(), stated.end(), [&](const Summary& s) { return s.metric == metric.name && s.n > 0; });
+    const bool some =
+        std::any_of(stated.begin(), stated.end(), [&](const Summary& s) { return s.metric == metric.name && s.n > 0; });
     if (some) out += "\nRows with nothing assumed:\n\n" + error_table(stated, metric.name);
   }
-  out += "\n## Does it fit\n\nA run with a measured speed or memory ran; a false OOM is a run that was said not to fit.\n\n" + fit_table(all);
+  out +=
+      "\n## Does it fit\n\nA run with a measured speed or memory ran; a false OOM is a run that was said not to "
+      "fit.\n\n" +
+      fit_table(all);
   out += "\n## Farthest off\n\n" + worst_table(report);
-  out += fmt::format("\n## Rows that are not predicted\n\n{} of {} rows state model or shape, GPU, count, sequence, micro-batch and kind of training; {} of them are\n"
-                     "predicted, {} need what is not built yet, {} repeat another row, {} are skipped for other reasons.\n\n",
-                     m.stated, m.rows, m.legal, m.not_built, m.duplicates, m.stated - m.legal - m.not_built - m.duplicates);
+  out += fmt::format(
+      "\n## Rows that are not predicted\n\n{} of {} rows state model or shape, GPU, count, sequence, micro-batch and "
+      "kind of training; {} of them are\n"
+      "predicted, {} need what is not built yet, {} repeat another row, {} are skipped for other reasons.\n\n",
+      m.stated, m.rows, m.legal, m.not_built, m.duplicates, m.stated - m.legal - m.not_built - m.duplicates);
   return out + skip_table(m);
 }
 

@@ -19,8 +19,9 @@ struct Metric {
   const char* name;
   const char* title;
 };
-constexpr std::array kMetrics = {Metric{"time.step_seconds", "Step time"}, Metric{"memory.allocated", "Memory allocated"},
-                                 Metric{"memory.reserved", "Memory reserved"}, Metric{"memory.device", "Memory of the device"}};
+constexpr std::array kMetrics = {
+    Metric{"time.step_seconds", "Step time"}, Metric{"memory.allocated", "Memory allocated"},
+    Metric{"memory.reserved", "Memory reserved"}, Metric{"memory.device", "Memory of the device"}};
 
 std::string percent(const std::optional<double>& v) { return v ? text::fixed(*v * 100, 1) : "-"; }
 std::string num(std::size_t v) { return std::to_string(v); }
@@ -28,7 +29,8 @@ std::string num(std::size_t v) { return std::to_string(v); }
 std::string label(const Summary& s) { return s.source + (s.convention.empty() ? "" : " (" + s.convention + ")"); }
 
 void add_row(Table& table, const std::string& name, const Summary& s) {
-  table.row({name, num(s.n), num(s.skipped), percent(s.mape), percent(s.median), percent(s.p90), percent(s.max), percent(s.bias), percent(s.naive_mape)});
+  table.row({name, num(s.n), num(s.skipped), percent(s.mape), percent(s.median), percent(s.p90), percent(s.max),
+             percent(s.bias), percent(s.naive_mape)});
 }
 
 const Summary* find(const std::vector<Summary>& all, const Summary& like) {
@@ -50,7 +52,8 @@ struct Hidden {
   std::string text() const { return num(sources) + (sources == 1 ? " other source" : " other sources"); }
 };
 
-std::string error_table(const Metric& metric, const std::vector<Summary>& all, const std::vector<Summary>& stated, bool verbose) {
+std::string error_table(const Metric& metric, const std::vector<Summary>& all, const std::vector<Summary>& stated,
+                        bool verbose) {
   Table table(kWidth, 2);
   table.column("").column("n", Table::Align::right).column("skip", Table::Align::right);
   for (const char* title : {"MAPE", "median", "p90", "max", "bias", "naive"}) table.column(title, Table::Align::right);
@@ -66,7 +69,8 @@ std::string error_table(const Metric& metric, const std::vector<Summary>& all, c
       add_row(table, label(s), s);
       ++rows;
       const Summary* own = everything ? find(stated, s) : nullptr;
-      if (own != nullptr && own->n > 0) add_row(table, s.convention.empty() ? "nothing assumed" : "nothing assumed (converted)", *own);
+      if (own != nullptr && own->n > 0)
+        add_row(table, s.convention.empty() ? "nothing assumed" : "nothing assumed (converted)", *own);
     }
   }
   return rows == 0 ? "" : "\n" + std::string(metric.title) + ": predicted / measured - 1, in %\n" + table.str();
@@ -83,7 +87,8 @@ std::string fit_table(const std::vector<Summary>& all, bool verbose) {
       if (s.metric != "fit.verdict" || (s.source == "all") != everything || hidden.hide(s, verbose)) continue;
       if (everything && hidden.sources > 0) table.row({hidden.text(), "0", num(hidden.skipped), "", "", ""});
       if (everything) table.rule();
-      table.row({label(s), num(s.n), num(s.skipped), num(s.false_fit.value_or(0)), num(s.false_oom.value_or(0)), num(s.tight.value_or(0))});
+      table.row({label(s), num(s.n), num(s.skipped), num(s.false_fit.value_or(0)), num(s.false_oom.value_or(0)),
+                 num(s.tight.value_or(0))});
       any = true;
     }
   }
@@ -97,10 +102,13 @@ std::string wrapped(const std::string& line) {
 }
 
 std::string mapping_text(const Mapping& m, bool everything) {
-  std::string out = "\n" + wrapped(num(m.rows) + " rows. " + num(m.stated) + " state model or shape, GPU, count, sequence, micro-batch and kind of training: " + num(m.legal) +
-                                   " are predicted, " + num(m.not_built) + " need what is not built yet, " + num(m.duplicates) + " repeat another row, " +
-                                   num(m.stated - m.legal - m.not_built - m.duplicates) + " are skipped for another reason" +
-                                   (m.share() ? ": " + text::percent(*m.share()) + " of those that could be predicted are." : "."));
+  std::string out =
+      "\n" + wrapped(num(m.rows) + " rows. " + num(m.stated) +
+                     " state model or shape, GPU, count, sequence, micro-batch and kind of training: " + num(m.legal) +
+                     " are predicted, " + num(m.not_built) + " need what is not built yet, " + num(m.duplicates) +
+                     " repeat another row, " + num(m.stated - m.legal - m.not_built - m.duplicates) +
+                     " are skipped for another reason" +
+                     (m.share() ? ": " + text::percent(*m.share()) + " of those that could be predicted are." : "."));
   std::vector<std::pair<std::size_t, std::string>> reasons;
   for (const auto& [key, n] : m.reasons) reasons.emplace_back(n, key.second);
   std::stable_sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -108,14 +116,18 @@ std::string mapping_text(const Mapping& m, bool everything) {
   out += "\nRows that are not predicted, by reason\n";
   Table table(kWidth, 2);
   table.column("", Table::Align::right).column("");
-  for (std::size_t i = 0; i < reasons.size() && (everything || i < kFewReasons); ++i) table.row({num(reasons[i].first), reasons[i].second});
+  for (std::size_t i = 0; i < reasons.size() && (everything || i < kFewReasons); ++i)
+    table.row({num(reasons[i].first), reasons[i].second});
   out += table.str();
-  if (!everything && reasons.size() > kFewReasons) out += "  and " + num(reasons.size() - kFewReasons) + " more reasons (-v)\n";
+  if (!everything && reasons.size() > kFewReasons)
+    out += "  and " + num(reasons.size() - kFewReasons) + " more reasons (-v)\n";
   return out;
 }
 
 // "time", "allocated", "reserved", "device"
-std::string short_name(const std::string& metric) { return metric.starts_with("time") ? "time" : metric.substr(metric.find('.') + 1); }
+std::string short_name(const std::string& metric) {
+  return metric.starts_with("time") ? "time" : metric.substr(metric.find('.') + 1);
+}
 
 std::string amount(const Entry& e, const std::optional<double>& v) {
   if (!v) return "-";
@@ -127,14 +139,19 @@ std::string worst_text(const Report& report, std::size_t n) {
   for (const Entry& e : report.entries) {
     if (!e.skip && e.error && *e.error != 0) off.push_back(&e);
   }
-  std::stable_sort(off.begin(), off.end(), [](const Entry* a, const Entry* b) { return std::fabs(*a->error) > std::fabs(*b->error); });
+  std::stable_sort(off.begin(), off.end(),
+                   [](const Entry* a, const Entry* b) { return std::fabs(*a->error) > std::fabs(*b->error); });
   if (off.empty() || n == 0) return "";
   Table table(kWidth, 2);
-  table.column("").column("").column("measured", Table::Align::right).column("predicted", Table::Align::right).column("error %", Table::Align::right);
+  table.column("")
+      .column("")
+      .column("measured", Table::Align::right)
+      .column("predicted", Table::Align::right)
+      .column("error %", Table::Align::right);
   for (std::size_t i = 0, shown = 0; i < off.size() && shown < n; ++i) {
     const Entry& e = *off[i];
     if (e.metric == "fit.verdict") continue;
-    table.row({e.id, short_name(e.metric), amount(e, e.measured), amount(e, e.predicted), percent(e.error)});
+    table.row({short_name(e.metric), e.id, amount(e, e.measured), amount(e, e.predicted), percent(e.error)});
     ++shown;
   }
   std::string out = table.empty() ? "" : "\nFarthest off\n" + table.str();
@@ -149,11 +166,14 @@ std::string worst_text(const Report& report, std::size_t n) {
 }
 
 std::string first_line(const Report& report, const std::vector<Summary>& all) {
-  std::string out = num(report.mapping.rows) + " rows, " + num(report.mapping.rows - [&] {
-    std::size_t n = 0;
-    for (const auto& [key, count] : report.mapping.reasons) n += count;
-    return n;
-  }()) + " predicted";
+  std::string out = num(report.mapping.rows) + " rows, " +
+                    num(report.mapping.rows -
+                        [&] {
+                          std::size_t n = 0;
+                          for (const auto& [key, count] : report.mapping.reasons) n += count;
+                          return n;
+                        }()) +
+                    " predicted";
   for (const Metric& metric : kMetrics) {
     for (const Summary& s : all) {
       if (s.source == "all" && s.metric == metric.name && s.convention.empty() && s.mape) {
@@ -177,7 +197,9 @@ std::string validate_text(const Report& report, const ValidateTextOptions& optio
   out += fit_table(all, options.everything);
   bool naive = std::any_of(all.begin(), all.end(), [](const Summary& s) { return s.naive_mape.has_value(); });
   if (naive) {
-    out += "\n" + wrapped("naive: one constant MFU for the source, fitted in hindsight to its other rows; a prediction must beat it to be worth anything.");
+    out += "\n" + wrapped(
+                      "naive: one constant MFU for the source, fitted in hindsight to its other rows; a prediction "
+                      "must beat it to be worth anything.");
   }
   out += mapping_text(report.mapping, options.everything);
   return out + worst_text(report, options.worst);

@@ -1,0 +1,222 @@
+// Errors, summaries, the naive baseline, and the contract of preflop.validate/1.
+#include "src/validate/validate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "src/base/embedded.hpp"
+#include "src/base/text.hpp"
+#include "src/view/validate.hpp"
+
+namespace preflop {
+namespace {
+
+struct World {
+  Catalogues catalogues = Catalogues::load().value();
+  RowWords words = RowWords::load().value();
+};
+const World& world() {
+  static const World kWorld;
+  return kWorld;
+}
+
+Report run(const std::string& text, const std::string& file = "mine.csv") {
+  Validator validator = Validator::make(world().catalogues, world().words).value();
+  const auto table = RowTable::parse(text, file, world().words);
+  EXPECT_TRUE(table.ok()) << (table ? "" : table.error().text());
+  Report report;
+  for (std::size_t i = 0; table && i < table->size(); ++i)
+    report.mapping.add(validator.add(table->row(i), table->stem(), report.entries), table->stem());
+  return report;
+}
+const Report& project() {
+  static const Report kReport = [] {
+    Report all;
+    for (std::string_view path : embedded_paths()) {
+      if (path.starts_with("measured/")) all.append(run(std::string(embedded(path)), std::string(path)));
+    }
+    return all;
+  }();
+  return kReport;
+}
+
+constexpr const char* kHead =
+    "id,stack,model,gpu,gpus,precision,seq,gbs,mbs,tp,pp,vpp,cp,zero,seq_parallel,recompute,step_s,tok_s_gpu,tflops_"
+    "gpu,convention,peak_mem_gib,mem_kind,oom\n";
+constexpr const char* kRow = "megatron,llama3-8b,h100-sxm,8,bf16,8192,64,1,2,1,1,1,1,yes,none,";
+
+TEST(Validate, ErrorIsPredictedOverMeasuredLessOne) {
+  const Report r = run(std::string(kHead) + "a," + kRow + "10,,,,60,allocated,\n");
+  ASSERT_EQ(r.entries.size(), 3U);
+  for (const Entry& e : r.entries) {
+    ASSERT_FALSE(e.skip) << e.skip.reason;
+    if (e.metric != "fit.verdict") {
+      EXPECT_DOUBLE_EQ(*e.error, *e.predicted / *e.measured - 1);
+    }
+  }
+  EXPECT_EQ(*r.entries[0].measured, 10);
+  EXPECT_EQ(r.entries[2].measured_verdict, "ran");
+}
+
+TEST(Validate, SpeedsBecomeSecondsOfAStep) {
+  const Report tokens = run(std::string(kHead) + "a," + kRow + ",4096,,,,,\n");
+  EXPECT_DOUBLE_EQ(*tokens.entries[0].measured, 64.0 * 8192 / (4096.0 * 8));
+  EXPECT_EQ(tokens.entries[0].convention, "");
+  // 6N of 8,030,261,248 parameters
+  const Report flops = run(std::string(kHead) + "a," + kRow + ",,400,6n,,,\n");
+  EXPECT_NEAR(*flops.entries[0].measured, 6 * 8030261248.0 * 64 * 8192 / (400e12 * 8), 1e-9);
+  EXPECT_EQ(flops.entries[0].convention, "6n");
+  const Report unknown = run(std::string(kHead) + "a," + kRow + ",,400,unknown,,,\n");
+  EXPECT_EQ(unknown.entries[0].skip.reason, "FLOP convention not stated");
+  EXPECT_FALSE(unknown.entries[0].error.has_value());
+}
+
+TEST(Validate, Verdicts) {
+  const Report right = run(std::string(kHead) + "a," + kRow + "10,,,,,,\n");
+  EXPECT_EQ(right.entries[1].error, 0.0);
+  const Report wrong = run(std::string(kHead) + "a," + kRow + ",,,,,,yes\n");
+  ASSERT_EQ(wrong.entries.size(), 1U);
+  EXPECT_EQ(wrong.entries[0].measured_verdict, "oom");
+  EXPECT_EQ(wrong.entries[0].predicted_verdict, "fits");
+  EXPECT_EQ(wrong.entries[0].error, 1.0);
+  const auto summary = summarise(wrong.entries);
+  EXPECT_EQ(summary.front().false_fit, 1U);
+  EXPECT_EQ(summary.front().false_oom, 0U);
+}
+
+TEST(Validate, NaiveIsLeftOneOut) {
+  EXPECT_FALSE(naive_error(std::vector<double>(kLeastNaive - 1, 0.4)).has_value());
+  EXPECT_DOUBLE_EQ(*naive_error(std::vector<double>(kLeastNaive, 0.4)), 0);
+  // nine rows of 0.4 and one of 0.8: the nine see a median of 0.4, the one is off by 0.8 / 0.4 - 1
+  std::vector<double> mfus(9, 0.4);
+  mfus.push_back(0.8);
+  EXPECT_DOUBLE_EQ(*naive_error(mfus), 0.1);
+}
+
+Entry entry(double error, const std::string& convention = "") {
+  static const auto kNone = std::make_shared<const std::vector<std::string>>();
+  Entry e;
+  e.source = "s";
+  e.metric = "memory.allocated";
+  e.convention = convention;
+  e.measured = 1;
+  e.predicted = 1 + error;
+  e.error = error;
+  e.assumed = e.not_modelled = e.flags = kNone;
+  return e;
+}
+
+TEST(Summary, Figures) {
+  const auto s = summarise({entry(-0.1), entry(0.2), entry(0.3), entry(-0.4)});
+  ASSERT_EQ(s.size(), 2U);
+  EXPECT_EQ(s[0].source, "all");
+  EXPECT_EQ(s[1].source, "s");
+  EXPECT_EQ(s[1].n, 4U);
+  EXPECT_DOUBLE_EQ(*s[1].mape, 0.25);
+  EXPECT_DOUBLE_EQ(*s[1].median, 0.2);
+  EXPECT_DOUBLE_EQ(*s[1].p90, 0.4);
+  EXPECT_DOUBLE_EQ(*s[1].max, 0.4);
+  EXPECT_DOUBLE_EQ(*s[1].bias, 0);
+  EXPECT_FALSE(s[1].false_fit.has_value());
+}
+
+TEST(Summary, ConvertedRowsStandApart) {
+  const auto s = summarise({entry(0.1), entry(0.5, "bridge")});
+  ASSERT_EQ(s.size(), 4U);
+  EXPECT_DOUBLE_EQ(*s[0].mape, 0.1);
+  EXPECT_EQ(s[1].convention, "converted");
+  EXPECT_EQ(s[3].convention, "bridge");
+}
+
+TEST(Project, EveryRowHasAnEntryOfEachQuantityAndAReasonIfSkipped) {
+  std::set<std::pair<std::string, std::string>> rows;
+  std::set<std::string> seen;
+  for (const Entry& e : project().entries) {
+    EXPECT_FALSE(e.metric.empty()) << e.id;
+    EXPECT_TRUE(seen.insert(e.source + "/" + e.id + "/" + e.metric).second) << e.id << " has " << e.metric << " twice";
+    EXPECT_EQ(static_cast<bool>(e.skip), !e.error.has_value()) << e.id << " " << e.metric;
+    EXPECT_EQ(static_cast<bool>(e.skip), !e.skip.reason.empty()) << e.id;
+    if (e.error) {
+      EXPECT_TRUE(std::isfinite(*e.error)) << e.id;
+    }
+    rows.emplace(e.source, e.id);
+  }
+  EXPECT_EQ(project().mapping.rows, 1874U);
+  EXPECT_EQ(rows.size(), 1874U);
+}
+
+TEST(Project, NoStringOfOurTablesIsUnknown) {
+  for (std::string_view path : embedded_paths()) {
+    if (!path.starts_with("measured/")) continue;
+    const auto table = RowTable::parse(embedded(path), path, world().words);
+    ASSERT_TRUE(table.ok()) << table.error().text();
+    EXPECT_TRUE(table->warnings().empty()) << path;
+    for (std::size_t i = 0; i < table->size(); ++i)
+      EXPECT_TRUE(table->row(i).unknown.empty()) << path << " " << table->row(i).id;
+  }
+}
+
+// The acceptance of the mapping: of the rows that state enough and that preflop could run.
+TEST(Project, NineteenOfTwentyStatedRowsBecomeLegalRecipes) {
+  const Mapping& m = project().mapping;
+  EXPECT_GE(m.stated, 1500U);
+  ASSERT_TRUE(m.share().has_value());
+  EXPECT_GE(*m.share(), 0.95);
+}
+
+TEST(Project, JsonKeepsTheContract) {
+  const nlohmann::json json = validate_json_value(project());
+  EXPECT_EQ(json["schema"], "preflop.validate/1");
+  for (const auto& row : json["rows"]) {
+    for (const char* key : {"id", "source", "group", "metric", "measured", "predicted", "low", "high", "error",
+                            "assumed", "convention", "skipped"}) {
+      ASSERT_TRUE(row.contains(key)) << key;
+    }
+    ASSERT_TRUE(row["metric"].is_string());
+    ASSERT_EQ(row["skipped"].is_null(), !row["predicted"].is_null()) << row["id"];
+    ASSERT_EQ(row["skipped"].is_null(), !row["error"].is_null()) << row["id"];
+  }
+  for (const auto& s : json["summary"]) {
+    for (const char* key : {"source", "metric", "n", "skipped", "mape", "median", "p90", "max", "bias", "coverage",
+                            "half_width", "naive_mape", "false_fit", "false_oom", "tight"}) {
+      ASSERT_TRUE(s.contains(key)) << key;
+    }
+  }
+}
+
+TEST(Project, TextFitsEightyColumns) {
+  std::string text = validate_text(project(), {50, true, false});
+  EXPECT_NE(text.find("naive"), std::string::npos);
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const std::size_t end = text.find('\n', begin);
+    EXPECT_LE(text::display_width(std::string_view(text).substr(begin, end - begin)), 80U)
+        << text.substr(begin, end - begin);
+    begin = end + 1;
+  }
+}
+
+TEST(Project, SimumaxMemoryIsReproduced) {
+  for (const Summary& s : summarise(project().entries)) {
+    if (s.source != "simumax-b200" || s.metric != "memory.allocated") continue;
+    EXPECT_GE(s.n, 20U);
+    EXPECT_LT(*s.mape, 0.005);
+  }
+}
+
+TEST(Explain, ShowsRecipeAndLedger) {
+  Validator validator = Validator::make(world().catalogues, world().words).value();
+  const auto table =
+      RowTable::parse(std::string(kHead) + "a," + kRow + "10,,,,60,allocated,\n", "mine.csv", world().words);
+  const Row row = table->row(0);
+  const std::string text = explain_row_text(row, validator.explain(row, "mine"));
+  for (const char* part : {"--on 8xh100-sxm", "--global-batch 64", "time.step_seconds", "Memory by stage",
+                           "Not stated, assumed\n  nothing"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+}
+
+}  // namespace
+}  // namespace preflop
