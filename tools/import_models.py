@@ -52,9 +52,46 @@ FAMILIES = {
     "InternLM2ForCausalLM": ("llama", ""),
     "BaichuanForCausalLM": ("llama", ""),
     "GPT": ("gpt", ""),
+    **{name: ("llama", "") for name in ("MixtralForCausalLM", "OlmoeForCausalLM", "Qwen3MoeForCausalLM", "Qwen2MoeForCausalLM",
+                                        "DbrxForCausalLM", "Grok1ModelForCausalLM", "GptOssForCausalLM", "MiniMaxM2ForCausalLM",
+                                        "Llama4ForConditionalGeneration", "Glm4MoeForCausalLM", "DeepseekV2ForCausalLM",
+                                        "DeepseekV3ForCausalLM", "DeepseekV32ForCausalLM", "GlmMoeDsaForCausalLM")},
 }
 CLASS_OF = {"Gemma3": "Gemma3ForCausalLM", "nemotron": "NemotronForCausalLM",
-            "FalconForCausalLM (old RWForCausalLM)": "FalconForCausalLM"}
+            "FalconForCausalLM (old RWForCausalLM)": "FalconForCausalLM", "JAX": "Grok1ModelForCausalLM",
+            "DeepseekV3ForCausalLM (model_type kimi_k2)": "DeepseekV3ForCausalLM"}
+# Experts beyond their number, choice and width: what a class adds.
+EXPERTS = {
+    "OlmoeForCausalLM": "qk_norm=full", "Qwen3MoeForCausalLM": "qk_norm=head", "Qwen2MoeForCausalLM": "qkv_bias=true shared_gate=true",
+    "DbrxForCausalLM": "norm=layer_no_bias", "Grok1ModelForCausalLM": "placement=sandwich activation=gelu",
+    "GptOssForCausalLM": "qkv_bias=true out_bias=true expert_bias=true router_bias=true sinks=true window=128 full_every=2 activation=quick_gelu",
+    "MiniMaxM2ForCausalLM": "qk_norm=full correction_bias=true mtp=3",
+    "Llama4ForConditionalGeneration": "window=8192 chunked=true full_every=4 nope_every=4",
+    "Glm4MoeForCausalLM": "qkv_bias=true correction_bias=true", "DeepseekV3ForCausalLM": "correction_bias=true",
+    "DeepseekV32ForCausalLM": "correction_bias=true", "GlmMoeDsaForCausalLM": "correction_bias=true",
+}
+# Per model: shared experts' width, layers, what the published total counts.
+EXPERTS_OF = {
+    "llama4-scout": "shared_ffn=8192", "llama4-maverick": "shared_ffn=8192 experts_every=2", "qwen1.5-moe-a2.7b": "shared_ffn=5632",
+    "qwen2-57b-a14b": "shared_ffn=20480", "deepseek-v2-lite": "shared_ffn=2816", "deepseek-v2": "shared_ffn=3072",
+    "deepseek-v3": "shared_ffn=2048 mtp=1", "deepseek-r1": "shared_ffn=2048 mtp=1 counted=main+mtp+copies",
+    "deepseek-v3.2": "shared_ffn=2048 mtp=1 counted=main+mtp+copies", "kimi-k2": "shared_ffn=2048",
+    "glm4.5": "qk_norm=head shared_ffn=1536 mtp=1 counted=main+mtp+copies", "glm4.5-air": "shared_ffn=1408 mtp=1 counted=main+mtp+copies",
+    "glm5": "shared_ffn=2048 mtp=1 counted=main+mtp",
+}
+INDEXERS = {"deepseek-v3.2": "index_heads=64 index_dim=128 index_top_k=2048", "glm5": "index_heads=32 index_dim=128 index_top_k=2048"}
+
+
+def expert_details(model, family, facts):
+    """Shape-string keys of experts and latent attention."""
+    out = [EXPERTS.get(family, ""), f"experts={facts['experts']} top_k={facts['topk']} expert_ffn={facts['moe_ffn']}", EXPERTS_OF.get(model, "")]
+    if facts["dense_first_layers"] not in ("", "0"):
+        out.append(f"dense_first={facts['dense_first_layers']}")
+    latent = dict(part.split("=") for part in facts["mla"].split() if "=" in part and "rank" in part.split("=")[0] or "head_dim=" in part and "index" not in part)
+    if latent:
+        names = {"q_lora_rank": "q_lora", "kv_lora_rank": "kv_lora", "qk_nope_head_dim": "nope_dim", "qk_rope_head_dim": "rope_dim", "v_head_dim": "value_dim"}
+        out += [f"{names[k]}={v}" for k, v in latent.items() if v != "null"]
+    return " ".join(w for w in out + [INDEXERS.get(model, "")] if w)
 # Rows that differ from their family.
 DETAILS = {
     "mistral-7b": "window=4096",
@@ -83,6 +120,19 @@ NOTES = {
     "gemma3-12b": "The language model alone; 12187325040 with vision tower and projector.",
     "gemma3-27b": "The language model alone; 27432406640 with vision tower and projector.",
     "mistral-small-24b": "The 3.1 and 3.2 files add a vision tower: 24011361280 in all.",
+    "llama4-scout": "The language model alone; 108641793536 with the vision tower and projector (871932416).",
+    "llama4-maverick": "The language model alone; 401583781376 with the vision tower and projector (871932416).",
+    "deepseek-v3": "The main model; 684489845504 with the MTP layer (11610068224) and copies of embedding and head, and 41540496 FP8 block scales more in the files.",
+    "deepseek-r1": "Main model 671026419200, MTP layer 11610068224, copies of embedding and head 1853358080.",
+    "deepseek-v3.2": "DeepSeek-R1's count and 62 indexers of 13959424.",
+    "kimi-k2": "The published total, 1026408235864, has 3416 values more that no source explains.",
+    "grok-1": "Published as 314B; this shape counts 0.5 % more.",
+    "gpt-oss-20b": "Active parameters are published without the input embedding (579133440).",
+    "gpt-oss-120b": "Active parameters are published without the input embedding (579133440).",
+    "glm4.5": "Main model 352797829024, MTP layer 3988069792, copies of embedding and head.",
+    "glm4.5-air": "Main model 106852251264, MTP layer 2375059584, copies of embedding and head.",
+    "glm5": "Main model 743911218432, MTP layer 9952920576.",
+    "minimax-m2.5": "The published total has none of the MTP modules that the config asks for.",
     "opt-125m": "Position table of 2048 + 2 rows.",
     "starcoder2-3b": "Sources disagree whether the head is tied; the class's default, tied, is taken.",
     "starcoder2-15b": "Sources disagree whether the head is tied: untied is 15957889024, tied 15655899136.",
@@ -140,15 +190,13 @@ SHAPES = {
     "santacoder": ("GPTBigCodeForCausalLM", {"layers": "24", "hidden": "2048", "heads": "16", "kv_heads": "1", "head_dim": "128",
                                              "ffn": "8192", "vocab": "49280", "seq": "2048"}, "mlc-ai/mlc-llm python/mlc_llm/model/model_preset.py (gpt_bigcode)"),
 }
-MOE, MLA, DSA, SSM, VISION = "mixture of experts", "latent attention", "sparse attention", "state-space or linear-attention layers", "vision and vision-language models"
+DSA4, SSM, VISION = "compressed sparse attention and hyper-connections", "state-space or linear-attention layers", "vision and vision-language models"
 NO_SHAPE = "its shape is in none of the sources; pass its config.json"
 # Known models of a kind that is not built, beyond those with experts.
 NOT_BUILT = {
-    "deepseek-v2-lite": [MOE, MLA], "deepseek-v2": [MOE, MLA], "deepseek-v3": [MOE, MLA], "deepseek-r1": [MOE, MLA],
-    "deepseek-v3.2": [MOE, MLA, DSA], "deepseek-v4-flash": [MOE, MLA, DSA], "deepseek-v4-pro": [MOE, MLA, DSA],
-    "kimi-k2": [MOE, MLA], "glm5": [MOE, MLA, DSA], "qwen3-next-80b-a3b": [MOE, SSM], "granite-4.0-h-small": [MOE, SSM],
-    "jamba-v0.1": [MOE, SSM], "nemotron3-nano-30b-a3b": [MOE, SSM], "minimax-text-01": [MOE, SSM], "nemotron3-super": [MOE, SSM],
-    "nemotron3-ultra": [MOE, SSM], "nemotron3.5-lightning": [MOE, SSM], "qwen3.5-27b": [SSM], "glm4.7-flash": [MOE],
+    "deepseek-v4-flash": [DSA4], "deepseek-v4-pro": [DSA4], "qwen3-next-80b-a3b": [SSM], "granite-4.0-h-small": [SSM],
+    "jamba-v0.1": [SSM], "nemotron3-nano-30b-a3b": [SSM], "minimax-text-01": [SSM], "nemotron3-super": [SSM],
+    "nemotron3-ultra": [SSM], "nemotron3.5-lightning": [SSM], "qwen3.5-27b": [SSM],
     **{m: [SSM] for m in ("mamba2-130m", "mamba2-370m", "mamba2-780m", "mamba2-1.3b", "mamba2-2.7b", "nemotron-h-8b", "nemotron-h-56b", "nemotron-nano-9b-v2")},
     "llama3.2-90b-vision": [VISION], "llava-13b": [VISION], "roberta-large": ["encoder-only models"], "glm-130b": ["prefix attention"],
 }
@@ -168,8 +216,6 @@ def clean_source(text, fallback):
 def unbuilt(row):
     if row["canonical_id"] in NOT_BUILT:
         parts = NOT_BUILT[row["canonical_id"]]
-    elif row["experts"]:
-        parts = [MOE]
     else:
         return ""
     return "not built yet (" + (" and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]) + ")"
@@ -181,6 +227,8 @@ def published_row(out, facts):
     out.update({k: facts[k] for k in ("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "tied")})
     out.update(family=family, base=base, details=DETAILS.get(out["id"], details.format(window=1024)), seq=facts["max_seq"],
                params=facts["computed_params"], source=clean_source(facts["source"], facts["hf_id"]))
+    if facts["experts"]:
+        out["details"] = expert_details(out["id"], family, facts)
     verified = facts["verified"]
     out["exact"] = "yes" if verified.startswith("yes") else "count" if verified == "count-only" else ""
     return out

@@ -35,7 +35,7 @@ Decoder read_latent_decoder(ConfigReader& c, Architecture& a) {
   d.kind.mlp = MlpSpec{c.size({"intermediate_size"}), true, c.activation_or({"hidden_act"}, "silu"), false};
   a.tied = c.flag_or({"tie_word_embeddings"}, false);
   a.max_seq = read_max_seq(c);
-  a.mtp_layers = c.whole_if_given("num_nextn_predict_layers").value_or(0);
+  a.mtp_layers = c.whole_if_given("num_nextn_predict_layers", ConfigReader::kMaxMtp).value_or(0);
   return d;
 }
 

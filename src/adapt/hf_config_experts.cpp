@@ -132,7 +132,8 @@ void read_minimax_m2(ConfigReader& c, Architecture& a) {
   ExpertSpec experts = read_experts(c, {"intermediate_size"}, d.kind.mlp.activation);
   experts.correction_bias = c.flag_or({"use_routing_bias"}, true);
   experts.shared_width = c.whole_if_given("shared_intermediate_size").value_or(0);
-  if (c.flag_or({"use_mtp"}, false)) a.mtp_layers = c.whole_if_given("num_mtp_modules").value_or(1);
+  if (c.flag_or({"use_mtp"}, false))
+    a.mtp_layers = c.whole_if_given("num_mtp_modules", ConfigReader::kMaxMtp).value_or(1);
   append_expert_layers(a, d, experts, kEveryLayer);
 }
 

@@ -70,7 +70,7 @@ void read_glm4_moe(ConfigReader& c, Architecture& a) {
   ExpertSpec experts = read_experts(c, {"moe_intermediate_size"}, d.kind.mlp.activation);
   experts.correction_bias = true;
   experts.shared_width = read_shared_width(c, experts.width);
-  a.mtp_layers = c.whole_if_given("num_nextn_predict_layers").value_or(0);
+  a.mtp_layers = c.whole_if_given("num_nextn_predict_layers", ConfigReader::kMaxMtp).value_or(0);
   append_expert_layers(a, d, experts, dense_first(c, d.layers));
 }
 

@@ -280,12 +280,12 @@ std::vector<std::int64_t> ConfigReader::numbers_if_given(std::string_view key, s
   return out;
 }
 
-std::optional<std::int64_t> ConfigReader::whole_if_given(std::string_view key) {
+std::optional<std::int64_t> ConfigReader::whole_if_given(std::string_view key, std::int64_t most) {
   const Found found = find({key});
   if (found.value.is_null()) return std::nullopt;
   const auto n = whole(found.value);
-  if (n && *n >= 0 && *n <= kMaxSize) return n;
-  fail(key, "is " + shown(found.value), "valid: a whole number from 0 to " + std::to_string(kMaxSize));
+  if (n && *n >= 0 && *n <= most) return n;
+  fail(key, "is " + shown(found.value), "valid: a whole number from 0 to " + std::to_string(most));
   return std::nullopt;
 }
 

@@ -46,8 +46,9 @@ class ConfigReader {
   std::vector<std::string> words_if_given(std::string_view key, std::int64_t count);
   std::vector<std::int64_t> numbers_if_given(std::string_view key, std::int64_t count);
 
-  // A whole number from 0 to kMaxSize; absent or null: nothing.
-  std::optional<std::int64_t> whole_if_given(std::string_view key);
+  static constexpr std::int64_t kMaxMtp = 64;  // multi-token prediction layers
+  // A whole number from 0 to `most`; absent or null: nothing.
+  std::optional<std::int64_t> whole_if_given(std::string_view key, std::int64_t most = kMaxSize);
   // A list of any length of whole numbers, each from 0 to below `limit`; absent or null: empty.
   std::vector<std::int64_t> list_if_given(std::string_view key, std::int64_t limit);
 

@@ -4,27 +4,66 @@
 #include <array>
 #include <optional>
 
-#include "src/adapt/hf_config_reader.hpp"
-#include "src/base/text.hpp"
-#include "src/base/units.hpp"
+#include "src/adapt/shape_reader.hpp"
 
 namespace preflop {
 namespace {
 
-constexpr std::array<std::string_view, 29> kKeys = {
-    "layers",    "hidden",     "heads",         "vocab",          "kv_heads",          "head_dim",
-    "ffn",       "seq",        "tied",          "gated",          "activation",        "norm",
-    "placement", "bias",       "qkv_bias",      "out_bias",       "mlp_bias",          "head_bias",
-    "qk_norm",   "positions",  "position_rows", "dropout",        "attention_dropout", "embedding_dropout",
-    "window",    "full_every", "nope_every",    "embedding_norm", "final_norm"};
+constexpr std::array kKeys = std::to_array<std::string_view>({"layers",
+                                                              "hidden",
+                                                              "heads",
+                                                              "vocab",
+                                                              "kv_heads",
+                                                              "head_dim",
+                                                              "ffn",
+                                                              "seq",
+                                                              "tied",
+                                                              "gated",
+                                                              "activation",
+                                                              "norm",
+                                                              "placement",
+                                                              "bias",
+                                                              "qkv_bias",
+                                                              "out_bias",
+                                                              "mlp_bias",
+                                                              "head_bias",
+                                                              "qk_norm",
+                                                              "positions",
+                                                              "position_rows",
+                                                              "dropout",
+                                                              "attention_dropout",
+                                                              "embedding_dropout",
+                                                              "window",
+                                                              "full_every",
+                                                              "nope_every",
+                                                              "embedding_norm",
+                                                              "final_norm",
+                                                              "value_dim",
+                                                              "sinks",
+                                                              "chunked",
+                                                              "kv_lora",
+                                                              "q_lora",
+                                                              "nope_dim",
+                                                              "rope_dim",
+                                                              "index_heads",
+                                                              "index_dim",
+                                                              "index_top_k",
+                                                              "experts",
+                                                              "top_k",
+                                                              "expert_ffn",
+                                                              "shared_ffn",
+                                                              "shared_gate",
+                                                              "expert_bias",
+                                                              "router_bias",
+                                                              "correction_bias",
+                                                              "dense_first",
+                                                              "experts_every",
+                                                              "mtp",
+                                                              "counted"});
 
-template <class E>
-struct Word {
-  std::string_view text;
-  E value;
-};
 constexpr std::array kActivations = {Word{"gelu", Activation::gelu}, Word{"relu", Activation::relu},
-                                     Word{"relu2", Activation::relu2}, Word{"silu", Activation::silu}};
+                                     Word{"relu2", Activation::relu2}, Word{"silu", Activation::silu},
+                                     Word{"quick_gelu", Activation::quick_gelu}};
 constexpr std::array kNorms = {Word{"rms", NormKind::rms}, Word{"layer", NormKind::layer},
                                Word{"layer_no_bias", NormKind::layer_no_bias}, Word{"none", NormKind::layer_no_weight}};
 constexpr std::array kPlacements = {
@@ -34,104 +73,6 @@ constexpr std::array kQkNorms = {Word{"none", QkNorm::none}, Word{"head", QkNorm
                                  Word{"per_head", QkNorm::per_head}, Word{"full", QkNorm::full}};
 constexpr std::array kPositions = {Word{"learned", Positions::learned}, Word{"rope", Positions::rope},
                                    Word{"alibi", Positions::alibi}, Word{"none", Positions::none}};
-constexpr std::array kFlags = {Word{"true", true}, Word{"false", false}};
-
-// Reads the keys; as in ConfigReader, the first error sticks.
-class ShapeReader {
- public:
-  ShapeReader(const ShapeKeys& keys, std::string_view where) : keys_(keys), where_(where) {
-    for (std::size_t i = 0; i < keys.size(); ++i) check_key(i);
-  }
-
-  std::optional<std::string_view> given(std::string_view key) const {
-    for (const auto& [k, v] : keys_) {
-      if (k == key) return v;
-    }
-    return std::nullopt;
-  }
-
-  Count size(std::string_view key, std::int64_t most = ConfigReader::kMaxSize) {
-    const auto text = given(key);
-    if (!text) {
-      fail(key, "is not given", "valid: " + std::string(key) + "=N, a whole number from 1 to " + std::to_string(most));
-      return 1;
-    }
-    return number(key, *text, 1, most);
-  }
-  Count size_or(std::string_view key, Count fallback, std::int64_t least = 1) {
-    if (const auto text = given(key)) return number(key, *text, least, ConfigReader::kMaxSize);
-    defaulted(key, std::to_string(fallback.get()));
-    return fallback;
-  }
-  std::optional<Count> size_if_given(std::string_view key) {
-    const auto text = given(key);
-    if (!text) return std::nullopt;
-    return number(key, *text, 1, ConfigReader::kMaxSize);
-  }
-  double dropout_or(std::string_view key, double fallback) {
-    const auto text = given(key);
-    if (!text) {
-      defaulted(key, text::fixed(fallback, 1));
-      return fallback;
-    }
-    const Result<double> p = parse_fraction(*text, place(key));
-    if (p && *p < 1) return *p;
-    fail(key, "is " + text::quoted(*text), "valid: a probability, 0 up to but not 1");
-    return fallback;
-  }
-  template <class Words, class E>
-  E word_or(std::string_view key, const Words& words, E fallback) {
-    const auto text = given(key);
-    std::vector<std::string> names;
-    for (const auto& word : words) {
-      if (text ? word.text == *text : word.value == fallback) {
-        if (!text) defaulted(key, word.text);
-        return word.value;
-      }
-      names.emplace_back(word.text);
-    }
-    fail(key, "is " + text::quoted(*text), "valid: " + text::list(names));
-    return fallback;
-  }
-  bool flag_or(std::string_view key, bool fallback) { return word_or(key, kFlags, fallback); }
-
-  void fail(std::string_view key, std::string what, std::string valid) {
-    if (!error_) error_ = Error{place(key), std::move(what), std::move(valid)};
-  }
-  void defaulted(std::string_view key, std::string_view value) {
-    defaulted_.push_back(std::string(key) + "=" + std::string(value));
-  }
-  const std::optional<Error>& error() const { return error_; }
-  std::vector<std::string> take_defaulted() { return std::move(defaulted_); }
-
- private:
-  std::string place(std::string_view key) const {
-    return where_.empty() ? std::string(key) : where_ + ": " + std::string(key);
-  }
-
-  void check_key(std::size_t i) {
-    if (error_) return;  // also keeps a line of a million keys from being compared pairwise
-    const std::string_view key = keys_[i].first;
-    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
-      error_ = text::unknown_name(where_, "key", key, shape_keys());
-    }
-    for (std::size_t j = 0; j < i; ++j) {
-      if (keys_[j].first == key) fail(key, "is given twice", "valid: each key once");
-    }
-  }
-  Count number(std::string_view key, std::string_view text, std::int64_t least, std::int64_t most) {
-    const Result<Count> n = parse_count(text, place(key));
-    if (n && n->get() >= least && n->get() <= most) return *n;
-    fail(key, "is " + text::quoted(text),
-         "valid: a whole number from " + std::to_string(least) + " to " + std::to_string(most));
-    return 1;
-  }
-
-  const ShapeKeys& keys_;
-  std::string where_;
-  std::optional<Error> error_;
-  std::vector<std::string> defaulted_;
-};
 
 void read_heads(ShapeReader& r, AttentionSpec& attention, Count hidden) {
   attention.heads = r.size("heads");
@@ -197,16 +138,24 @@ void read_dropout(ShapeReader& r, Architecture& a, LayerKind& kind, bool llama) 
   a.embedding_dropout = own("embedding_dropout");
 }
 
-void append_layers(ShapeReader& r, Architecture& a, const LayerKind& kind, std::int64_t layers) {
+void append_layers(ShapeReader& r, Architecture& a, const LayerKind& kind, const ExpertLayers& experts,
+                   std::int64_t layers) {
   const std::optional<Count> window = r.size_if_given("window");
   const std::int64_t full_every = r.given("full_every") ? r.size_or("full_every", 0, 0).get() : 0;
   const std::int64_t nope_every = r.given("nope_every") ? r.size_or("nope_every", 0, 0).get() : 0;
+  const bool chunked = r.given("chunked") && r.flag_or("chunked", false);
+  if (chunked && !window) r.fail("chunked", "is given without a window", "valid: window=N,chunked=true");
   if (full_every != 0 && !window) r.fail("full_every", "is given without a window", "valid: window=N,full_every=M");
   if (nope_every != 0 && a.positions != Positions::rope)
     r.fail("nope_every", "is given, but positions are not rope", "valid: positions=rope");
   for (std::int64_t i = 0; i < layers; ++i) {
     LayerKind own = kind;
     if (full_every == 0 || (i + 1) % full_every != 0) own.attention.window = window;
+    own.attention.chunked = chunked && own.attention.window.has_value();
+    if (experts.at(i)) {
+      own.experts = experts.experts;
+      own.mlp = {};
+    }
     if (nope_every != 0 && (i + 1) % nope_every == 0) own.attention.rope = false;
     if (!a.layers.empty() && a.layers.back().kind == own) {
       ++a.layers.back().count;
@@ -223,6 +172,8 @@ bool looks_like_shape(std::string_view model) {
   return colon != std::string_view::npos && colon > 0 && model.find('/') == std::string_view::npos &&
          model.find('\\') == std::string_view::npos;
 }
+
+bool known_shape_key(std::string_view key) { return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end(); }
 
 std::vector<std::string> shape_keys() { return {kKeys.begin(), kKeys.end()}; }
 
@@ -247,7 +198,10 @@ Result<Architecture> build_shape(std::string_view base, const ShapeKeys& keys, s
   read_biases(r, a, kind, llama);
   read_positions(r, a, kind, llama);
   read_dropout(r, a, kind, llama);
-  append_layers(r, a, kind, layers);
+  read_latent_shape(r, kind.attention);
+  const ExpertLayers experts = read_expert_shape(r, kind.mlp);
+  read_mtp_shape(r, a);
+  append_layers(r, a, kind, experts, layers);
   if (r.error()) return *r.error();
   a.defaulted = r.take_defaulted();
   return a;

@@ -22,6 +22,7 @@ inline std::string insane(const Architecture& a) {
   if (!probability(a.embedding_dropout)) return "embedding_dropout";
   if (a.layers.empty() || a.layer_count() < 1 || a.layer_count() > 10000) return "layers";
   if (a.family.empty()) return "family";
+  if (a.mtp_layers < 0 || a.mtp_layers > 64) return "mtp";
   for (const LayerRun& run : a.layers) {
     const AttentionSpec& t = run.kind.attention;
     if (run.count < 1) return "an empty run";
@@ -29,7 +30,18 @@ inline std::string insane(const Architecture& a) {
     if (!(t.heads / t.kv_heads).valid()) return "kv_heads";
     if (t.window && !size(*t.window)) return "window";
     if (t.rope && a.positions != Positions::rope) return "rope";
-    if (!run.kind.mlp.width.valid() || run.kind.mlp.width.get() < 1) return "mlp width";
+    if (run.kind.experts) {
+      const ExpertSpec& e = *run.kind.experts;
+      if (!size(e.count) || !size(e.top_k) || !size(e.width) || e.count < e.top_k) return "experts";
+      if (!e.shared_width.valid()) return "shared experts";
+    } else if (!run.kind.mlp.width.valid() || run.kind.mlp.width.get() < 1) {
+      return "mlp width";
+    }
+    if (t.latent) {
+      const LatentAttention& l = *t.latent;
+      if (!size(l.kv_lora) || !size(l.nope_dim) || !size(l.rope_dim) || !size(l.value_dim)) return "latent attention";
+      if (t.head_dim != l.nope_dim + l.rope_dim) return "latent head_dim";
+    }
     if (!probability(t.dropout) || !probability(run.kind.dropout)) return "dropout";
   }
   return {};

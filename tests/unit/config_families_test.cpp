@@ -9,6 +9,7 @@
 #include "src/adapt/hf_config.hpp"
 #include "src/adapt/model_catalogue.hpp"
 #include "src/adapt/shape_string.hpp"
+#include "tests/unit/expert_cases.hpp"
 #include "tests/unit/param_oracle.hpp"
 
 namespace preflop {
@@ -215,9 +216,13 @@ TEST(ConfigFamilies, EveryClassIsTested) {
     const Result<Architecture> read = read_hf_config(c.json, "config.json");
     if (read.ok()) seen.insert(read->family);
   }
+  for (const ExpertCase& c : kExpertCases) {
+    const Result<Architecture> read = read_hf_config(c.json, "config.json");
+    if (read.ok()) seen.insert(read->family);
+  }
   // Other spellings of a class above, or the same reader without a difference.
   seen.insert({"BaiChuanForCausalLM", "ChatGLMForConditionalGeneration", "MptForCausalLM", "StableLMEpochForCausalLM",
-               "Ministral3ForCausalLM"});
+               "Ministral3ForCausalLM", "PhimoeForCausalLM"});
   for (const std::string& name : hf_config_families()) EXPECT_TRUE(seen.count(name)) << name;
 }
 

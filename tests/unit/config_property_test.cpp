@@ -9,11 +9,28 @@
 
 #include "src/adapt/hf_config.hpp"
 #include "tests/unit/architecture_sanity.hpp"
+#include "tests/unit/expert_cases.hpp"
 
 namespace preflop {
 namespace {
 
 using Json = nlohmann::json;
+
+// Keys that only families with experts read: any other class refuses them.
+void add_expert_keys(const std::string& model_class, Json& c) {
+  bool reads = model_class == "PhimoeForCausalLM";
+  for (const ExpertCase& known : kExpertCases)
+    reads = reads || std::string(known.json).find("\"" + model_class + "\"") != std::string::npos;
+  if (!reads) return;
+  c.update(Json::parse(
+      R"({"num_experts_per_tok":2,"num_experts":8,"moe_intermediate_size":32,"n_shared_experts":1,"shared_expert_intermediate_size":32,
+    "intermediate_size_mlp":96,"first_k_dense_replace":1,"q_lora_rank":24,"kv_lora_rank":16,"qk_nope_head_dim":8,"qk_rope_head_dim":4,"v_head_dim":8,
+    "num_nextn_predict_layers":1,"index_n_heads":2,"index_head_dim":8,"index_topk":16,"topk_method":"noaux_tc","mlp_only_layers":[2],
+    "swa_num_attention_heads":4,"swa_num_key_value_heads":4,"swa_head_dim":16,"swa_v_head_dim":8,"hybrid_layer_pattern":[0,1,1,1,1,0],
+    "add_swa_attention_sink_bias":true,"qk_norm_type":"per_layer","use_mtp":true,"num_mtp_modules":2,"attention_chunk_size":32,
+    "ffn_config":{"ffn_hidden_size":32,"moe_num_experts":8,"moe_top_k":2}})"));
+  if (model_class.find("MiMo") != std::string::npos) c["moe_layer_freq"] = Json::parse("[0,1,1,1,1,1]");
+}
 
 // A file with every key that any family reads: each class finds what it needs.
 Json every_key(const std::string& model_class) {
@@ -28,6 +45,7 @@ Json every_key(const std::string& model_class) {
     "new_decoder_architecture":true,"num_ln_in_parallel_attn":2,"resid_pdrop":0.1,"use_qk_norm":true,"word_embed_proj_dim":64,
     "hidden_dropout":0.0,"use_parallel_residual":true,"activation_function":"gelu_new","n_head_kv":2})");
   c["architectures"] = Json::array({model_class});
+  add_expert_keys(model_class, c);
   c["text_config"] = c;
   return c;
 }

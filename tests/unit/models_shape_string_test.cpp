@@ -68,7 +68,18 @@ TEST(ShapeString, EveryKeyChangesSomething) {
                             "window=16,full_every=2",
                             "positions=rope,nope_every=4",
                             "embedding_norm=true",
-                            "final_norm=false"};
+                            "final_norm=false",
+                            "window=16,chunked=true",
+                            "sinks=true",
+                            "value_dim=8",
+                            "kv_lora=32,nope_dim=8,rope_dim=4,value_dim=8",
+                            "kv_lora=32,nope_dim=8,rope_dim=4,value_dim=8,q_lora=16",
+                            "kv_lora=32,nope_dim=8,rope_dim=4,value_dim=8,index_heads=2,index_dim=4,index_top_k=16",
+                            "experts=4,top_k=2,expert_ffn=10",
+                            "experts=4,top_k=2,expert_ffn=10,shared_ffn=10,shared_gate=true,expert_bias=true",
+                            "experts=4,top_k=2,expert_ffn=10,router_bias=true,correction_bias=true,dense_first=1",
+                            "experts=4,top_k=2,expert_ffn=10,experts_every=2",
+                            "mtp=1,counted=main+mtp"};
   std::set<std::string> seen = {"layers", "hidden", "heads", "vocab"};
   for (const std::string setting : settings) {
     const Result<Architecture> a = read_shape(base + "," + setting, "MODEL");
@@ -83,6 +94,23 @@ TEST(ShapeString, EveryKeyChangesSomething) {
   }
   EXPECT_EQ(seen.size(), shape_keys().size());
   EXPECT_EQ(plain.vocab, Count(1024));
+}
+
+// Parts of experts and of latent attention make no sense alone.
+TEST(ShapeString, PartsOfPartsAreRefused) {
+  const std::string base = "llama:layers=2,hidden=64,heads=4,vocab=10,";
+  const std::pair<const char*, const char*> wrong[] = {{"top_k=2", "top_k: is given without experts"},
+                                                       {"q_lora=2", "q_lora: is given without kv_lora"},
+                                                       {"experts=4,top_k=5,expert_ffn=8", "top_k: is 5 of 4 experts"},
+                                                       {"experts=4,expert_ffn=8", "top_k: is not given"},
+                                                       {"kv_lora=4,nope_dim=4,rope_dim=4", "value_dim: is not given"},
+                                                       {"mtp=65", "mtp: is 65"},
+                                                       {"chunked=true", "chunked: is given without a window"}};
+  for (const auto& [keys, message] : wrong) {
+    const Result<Architecture> a = read_shape(base + keys, "MODEL");
+    ASSERT_FALSE(a.ok()) << keys;
+    EXPECT_NE(a.error().text().find(message), std::string::npos) << a.error().text();
+  }
 }
 
 TEST(ShapeString, LayersWithAndWithoutWindow) {
@@ -124,7 +152,7 @@ TEST(ShapeString, Errors) {
   expect(good + ",kv_heads=2", "kv_heads: is 2, which does not divide heads=1");
   expect(good + ",gated=true", "ffn: is not given");
   expect(good + ",gated=yes", "gated: is 'yes'; valid: true or false");
-  expect(good + ",activation=swish", "activation: is 'swish'; valid: gelu, relu, relu2 or silu");
+  expect(good + ",activation=swish", "activation: is 'swish'; valid: gelu, relu, relu2, silu or quick_gelu");
   expect(good + ",norm=batch", "norm: is 'batch'");
   expect(good + ",dropout=1", "dropout: is '1'; valid: a probability");
   expect(good + ",dropout=nan", "dropout: is 'nan'");

@@ -1,0 +1,78 @@
+// Keys of shape strings beyond dense decoders: experts, latent attention, an indexer, multi-token prediction.
+#include "src/adapt/shape_reader.hpp"
+
+namespace preflop {
+namespace {
+
+constexpr std::array kCounted = {Word{"main", Counted::main}, Word{"main+mtp", Counted::main_mtp},
+                                 Word{"main+mtp+copies", Counted::main_mtp_copies}};
+
+bool given_flag(ShapeReader& r, std::string_view key) { return r.given(key) && r.flag_or(key, false); }
+
+// A number that may be 0; not given is 0 and no default to report.
+std::int64_t given_or_zero(ShapeReader& r, std::string_view key) {
+  return r.given(key) ? r.size_or(key, 0, 0).get() : 0;
+}
+
+}  // namespace
+
+void read_latent_shape(ShapeReader& r, AttentionSpec& attention) {
+  attention.sinks = given_flag(r, "sinks");
+  attention.value_dim = r.given("kv_lora") ? std::nullopt : r.size_if_given("value_dim");
+  if (!r.given("kv_lora")) {
+    for (const char* key : {"q_lora", "nope_dim", "rope_dim", "index_heads", "index_dim", "index_top_k"}) {
+      if (r.given(key)) r.fail(key, "is given without kv_lora", "valid: kv_lora=N with latent attention");
+    }
+    return;
+  }
+  LatentAttention latent;
+  latent.kv_lora = r.size("kv_lora");
+  latent.q_lora = r.size_if_given("q_lora");
+  latent.nope_dim = r.size("nope_dim");
+  latent.rope_dim = r.size("rope_dim");
+  latent.value_dim = r.size("value_dim");
+  attention.kv_heads = attention.heads;
+  attention.head_dim = latent.nope_dim + latent.rope_dim;
+  attention.latent = latent;
+  if (!r.given("index_heads")) return;
+  attention.indexer = SparseIndexer{r.size("index_heads"), r.size("index_dim"), r.size("index_top_k"), false};
+}
+
+ExpertLayers read_expert_shape(ShapeReader& r, const MlpSpec& mlp) {
+  ExpertLayers out;
+  if (!r.given("experts")) {
+    for (const char* key : {"top_k", "expert_ffn", "shared_ffn", "shared_gate", "expert_bias", "router_bias",
+                            "correction_bias", "dense_first", "experts_every"}) {
+      if (r.given(key)) r.fail(key, "is given without experts", "valid: experts=N,top_k=N,expert_ffn=N");
+    }
+    return out;
+  }
+  ExpertSpec e;
+  e.count = r.size("experts");
+  e.top_k = r.size("top_k");
+  if (e.count < e.top_k) {
+    r.fail("top_k", "is " + std::to_string(e.top_k.get()) + " of " + std::to_string(e.count.get()) + " experts",
+           "valid: at most experts");
+  }
+  e.width = r.size("expert_ffn");
+  e.gated = mlp.gated;
+  e.activation = mlp.activation;
+  e.shared_width = given_or_zero(r, "shared_ffn");
+  e.shared_gate = given_flag(r, "shared_gate");
+  e.bias = given_flag(r, "expert_bias");
+  e.router_bias = given_flag(r, "router_bias");
+  e.correction_bias = given_flag(r, "correction_bias");
+  out.experts = e;
+  out.dense_first = given_or_zero(r, "dense_first");
+  out.every = r.given("experts_every") ? r.size("experts_every").get() : 1;
+  return out;
+}
+
+void read_mtp_shape(ShapeReader& r, Architecture& a) {
+  constexpr std::int64_t kMost = 64;
+  a.mtp_layers = given_or_zero(r, "mtp");
+  if (a.mtp_layers > kMost) r.fail("mtp", "is " + std::to_string(a.mtp_layers), "valid: 0 to " + std::to_string(kMost));
+  if (r.given("counted")) a.counted = r.word_or("counted", kCounted, Counted::main);
+}
+
+}  // namespace preflop
