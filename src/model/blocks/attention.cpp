@@ -21,15 +21,13 @@ TensorId qk_norm(BlockBuilder& b, Tag tag, TensorId x, QkNorm kind, const char* 
 
 }  // namespace
 
-TensorId attention_core(BlockBuilder& b, const AttentionSpec& spec, TensorId q, TensorId k, TensorId v,
-                        const char* kv) {
+TensorId attention_core(BlockBuilder& b, const AttentionSpec& spec, TensorId q, TensorId k, TensorId v) {
   // Keys and values are read along the key axis and broadcast to the query heads.
-  const std::string heads(kv);
-  TensorId p = b.product2(Tag::core_qk, {q, "bsad"}, {k, ("bu" + heads + "d").c_str()}, "basu");
+  TensorId p = b.product2(Tag::core_qk, {q, "bsad"}, {k, "buad"}, "basu");
   p = b.softmax(Tag::core_softmax, p, "u");
   if (spec.sinks) b.weight("a", Role::bias);
   if (spec.dropout > 0) p = b.unary(Kind::dropout, Tag::core_dropout, p);
-  const TensorId o = b.product2(Tag::core_pv, {p, "basu"}, {v, ("bu" + heads + "e").c_str()}, "bsae");
+  const TensorId o = b.product2(Tag::core_pv, {p, "basu"}, {v, "buae"}, "bsae");
   return b.product(Tag::attn_out, o, "ae>h", spec.out_bias);
 }
 
@@ -51,7 +49,7 @@ TensorId attention(BlockBuilder& b, const AttentionSpec& spec, TensorId x) {
     q = b.unary(Kind::rope, Tag::attn_q_rope, q);
     k = b.unary(Kind::rope, Tag::attn_k_rope, k);
   }
-  return attention_core(b, spec, q, k, v, "k");
+  return attention_core(b, spec, q, k, v);
 }
 
 }  // namespace preflop

@@ -14,8 +14,8 @@ TensorId norm_of(BlockBuilder& b, Tag tag, TensorId x, NormKind kind, Axes over 
 TensorId attention(BlockBuilder& b, const AttentionSpec& spec, TensorId x);
 // The same with latent keys and values (spec.latent).
 TensorId latent_attention(BlockBuilder& b, const AttentionSpec& spec, TensorId x);
-// Softmax attention and output projection; `kv` is the letter of the key and value heads.
-TensorId attention_core(BlockBuilder& b, const AttentionSpec& spec, TensorId q, TensorId k, TensorId v, const char* kv);
+// Softmax attention and output projection.
+TensorId attention_core(BlockBuilder& b, const AttentionSpec& spec, TensorId q, TensorId k, TensorId v);
 // x (bsh) -> output of routed and shared experts (bsh), without norm, residual or dropout.
 TensorId mixture(BlockBuilder& b, const ExpertSpec& spec, TensorId x);
 // x (bsh) -> MLP output (bsh), without norm, residual or dropout.
