@@ -25,6 +25,14 @@ Architecture everything() {
       a.layers.push_back({k, 1});
     }
   }
+  LayerKind experts = gpt({.h = 64, .a = 4}).layers[0].kind;
+  experts.attention.latent = LatentAttention{Count(32), 32, 16, 8, 16};
+  experts.attention.indexer = SparseIndexer{4, 8, 16};
+  experts.attention.rope = true;
+  experts.experts =
+      ExpertSpec{.count = 8, .top_k = 2, .width = 32, .shared_width = 32, .shared_gate = true, .latent = 48};
+  a.layers.push_back({experts, 1});
+  a.mtp_layers = 1;
   a.positions = Positions::learned;
   a.position_rows = 8;
   a.embedding_norm = true;
