@@ -23,7 +23,8 @@ struct Close {
 using File = std::unique_ptr<std::FILE, Close>;
 
 Error too_large(const std::string& where, const std::string& name, std::size_t max_bytes) {
-  return {where, name + " is larger than " + std::to_string(max_bytes >> 20) + " MiB", "a text file, such as a config.json of a few kilobytes"};
+  return {where, name + " is larger than " + std::to_string(max_bytes >> 20) + " MiB",
+          "a text file, such as a config.json of a few kilobytes"};
 }
 
 }  // namespace

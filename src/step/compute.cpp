@@ -1,5 +1,6 @@
 #include "src/step/compute.hpp"
 
+#include "src/base/text.hpp"
 #include "src/stack/rules/rules.hpp"
 
 namespace preflop {
@@ -20,7 +21,7 @@ const std::vector<Convention>& conventions() {
       {"bridge", "executed products but routers, causal half of the attention, padded logits", W::products, true,
        Visible::causal, true, 3, false, "NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/training/utils/flop_utils.py",
        false},
-      {"bridge-v0.4", "bridge up to 26.04: no windows, no gate branch unless its activation is SiLU", W::products, true,
+      {"bridge-v0-4", "bridge up to 26.04: no windows, no gate branch unless its activation is SiLU", W::products, true,
        Visible::causal, true, 3, false,
        "NVIDIA-NeMo/Megatron-Bridge v0.4 src/megatron/bridge/training/utils/flop_utils.py", false, false, false},
       {"nemo24", "executed products, attention not halved, logits not padded", W::products, true, Visible::full, false,
@@ -121,9 +122,13 @@ N flops_leaf(const WorkItem& w, double per_token, double passes, double layers, 
   std::string factors;
   if constexpr (is_traced<N>) {
     label = std::string(name(w.tag));
-    factors = "2 x " + w.volume.text() + (w.attention ? " x visible keys " + std::to_string(visible) : "") +
-              " / tokens x " + std::to_string(static_cast<int>(passes)) + " passes x " +
-              std::to_string(static_cast<long long>(layers)) + " layers";
+    factors =
+        "2 x " + w.volume.text() +
+        (w.attention ? " x visible keys " +
+                           text::fixed(visible, visible == static_cast<double>(static_cast<long long>(visible)) ? 0 : 1)
+                     : "") +
+        " / tokens x " + std::to_string(static_cast<int>(passes)) + " passes x " +
+        std::to_string(static_cast<long long>(layers)) + " layers";
   }
   return leaf<N>(per_token * passes * layers,
                  [&] { return Origin{label.c_str(), "FLOP/token", "read off the operator's axes", factors}; });

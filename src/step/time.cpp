@@ -70,6 +70,11 @@ N number(double value, const char* label, const char* unit) {
   return leaf<N>(value, [&] { return Origin{label, unit, "read off the operator's axes", {}}; });
 }
 
+template <class N>
+N given(double value, const char* label, const char* unit, const char* source) {
+  return leaf<N>(value, [&] { return Origin{label, unit, source, {}}; });
+}
+
 // max(compute, memory traffic) of one operator, one direction.
 template <class N>
 Seconds<N> roofline(double flops, double bytes, const Rates<N>& r) {
@@ -193,9 +198,9 @@ Seconds<N> exposed_dp(const Analysed& a, const Stage& stage, const StageTime<N>&
 template <class N>
 void finish(StepEstimate<N>& out, const Analysed& a, const Cluster& cluster, const ComputeEstimate<N>& compute) {
   const Recipe& r = a.recipe;
-  const Tokens<N> tokens(
-      number<N>(static_cast<double>(r.global_batch) * static_cast<double>(r.seq), "tokens per step", "tokens"));
-  const N gpus = number<N>(static_cast<double>(cluster.gpus), "GPUs", "");
+  const Tokens<N> tokens(given<N>(static_cast<double>(r.global_batch) * static_cast<double>(r.seq), "tokens per step",
+                                  "tokens", "global batch x sequence"));
+  const N gpus = given<N>(static_cast<double>(cluster.gpus), "GPUs", "", "the cluster");
   out.tokens_per_second = named(tokens / out.seconds, "tokens per second", "tokens/s");
   out.tokens_per_second_per_gpu = named(out.tokens_per_second / gpus, "tokens per second and GPU", "tokens/s");
   out.mfu = named(compute.model * out.tokens_per_second_per_gpu / out.peak, "MFU", "");
@@ -211,9 +216,9 @@ StepEstimate<N> from_given_mfu(const Analysed& a, const Cluster& cluster) {
   out.method = "given mfu";
   out.peak = rates_of<N>(a, cluster).peak;
   const Convention* c = find_convention(r.mfu_convention);
-  const Tokens<N> tokens(
-      number<N>(static_cast<double>(r.global_batch) * static_cast<double>(r.seq), "tokens per step", "tokens"));
-  const N gpus = number<N>(static_cast<double>(cluster.gpus), "GPUs", "");
+  const Tokens<N> tokens(given<N>(static_cast<double>(r.global_batch) * static_cast<double>(r.seq), "tokens per step",
+                                  "tokens", "global batch x sequence"));
+  const N gpus = given<N>(static_cast<double>(cluster.gpus), "GPUs", "", "the cluster");
   const N mfu = leaf<N>(*r.mfu, [] { return Origin{"MFU", "", "given with --mfu", {}}; });
   out.seconds = named(flops_per_token<N>(a, *c, false) * tokens / (out.peak * gpus * mfu), "step", "s");
   out.breakdown[static_cast<int>(Lost::other)] = out.seconds;

@@ -44,8 +44,8 @@ const Published kPublished[] = {
     {"qwen3-30b-a3b", 0, "bridge", 4096, 1, 23.01, 1041, 45275},   // GB300 26.06
     {"qwen3-235b-a22b", 0, "bridge", 4096, 1, 148.0, 1335, 9015},  // GB300 26.06
     {"gpt-oss-120b", 0, "bridge", 4096, 1, 32.63, 1081, 33166},    // GB300 26.06
-    {"gpt-oss-120b", 0, "bridge-v0.4", 4096, 1, 27.16, 524, 19275},
-    {"gpt-oss-120b", 0, "bridge-v0.4", 8192, 1, 30.79, 0, 0},
+    {"gpt-oss-120b", 0, "bridge-v0-4", 4096, 1, 27.16, 524, 19275},
+    {"gpt-oss-120b", 0, "bridge-v0-4", 8192, 1, 30.79, 0, 0},
 };
 
 TEST(ExpertFlops, EveryRowWithinATenthOfAPercent) {
