@@ -107,7 +107,9 @@ void Builder::pipeline() {
   const std::int64_t own = whole("vpp");
   const std::string* schedule = cell("schedule");
   const bool plain = schedule != nullptr && *schedule != "interleaved";
-  if (own > 0)
+  if (own > 1 && pp_ == 1)
+    later("vpp", num(own), "no pipeline");
+  else if (own > 0)
     key("vpp", num(own));
   else if (pp_ > 1 && !plain)
     default_chunks(pp_);

@@ -11,8 +11,16 @@ namespace preflop {
 
 namespace {
 
-constexpr std::array<const char*, 11> kShape = {"layers", "hidden",  "heads", "kv_heads", "head_dim",    "ffn",
-                                                "vocab",  "experts", "topk",  "moe_ffn",  "dense_layers"};
+// Cells of a row and the shape keys that they set.
+struct ShapeCell {
+  const char* cell;
+  const char* key;
+};
+constexpr std::array kShape = {
+    ShapeCell{"layers", "layers"},      ShapeCell{"hidden", "hidden"},           ShapeCell{"heads", "heads"},
+    ShapeCell{"kv_heads", "kv_heads"},  ShapeCell{"head_dim", "head_dim"},       ShapeCell{"ffn", "ffn"},
+    ShapeCell{"vocab", "vocab"},        ShapeCell{"experts", "experts"},         ShapeCell{"topk", "top_k"},
+    ShapeCell{"moe_ffn", "expert_ffn"}, ShapeCell{"dense_layers", "dense_first"}};
 constexpr const char* kMegatronGptVocab = "51200";  // 50,257 of GPT-2, padded: Megatron's papers
 constexpr std::string_view kNotBuilt = "not built yet (";
 constexpr std::int64_t kUsualHeadDim = 128;
@@ -95,19 +103,24 @@ bool experts_built() {
 // The cells of the row laid over a shape. Sizes that follow from others are dropped where those change.
 std::vector<std::string> lay_over(const Row& row, Shape& shape) {
   std::vector<std::string> changed;
-  for (const char* key : kShape) {
-    const std::string* cell = row.cell(key);
+  for (const auto& [name, key] : kShape) {
+    const std::string* cell = row.cell(name);
     const std::string* own = shape.find(key);
     if (cell == nullptr || (own != nullptr && *own == *cell)) continue;
-    if (std::string_view(key) == "heads" && !row.has("kv_heads") && own != nullptr) {
+    const std::string_view size = name;
+    if (size == "heads" && !row.has("kv_heads") && own != nullptr) {
       const std::string* kv = shape.find("kv_heads");
       if (kv != nullptr && *kv == *own) shape.drop("kv_heads");
     }
-    if ((std::string_view(key) == "heads" || std::string_view(key) == "hidden") && !row.has("head_dim"))
-      shape.drop("head_dim");
-    if (std::string_view(key) == "hidden" && !row.has("ffn")) shape.drop("ffn");
+    if ((size == "heads" || size == "hidden") && !row.has("head_dim")) shape.drop("head_dim");
+    if (size == "hidden" && !row.has("ffn")) shape.drop("ffn");
     shape.set(key, *cell);
-    changed.push_back(std::string(key) + " " + *cell);
+    changed.push_back(size == "layers" ? *cell + " layers" : std::string(name) + " " + *cell);
+  }
+  // Experts made of a dense model's MLP are as wide as it was.
+  const std::string* ffn = shape.find("ffn");
+  if (shape.find("experts") != nullptr && shape.find("expert_ffn") == nullptr && ffn != nullptr) {
+    shape.set("expert_ffn", std::string(*ffn));
   }
   return changed;
 }

@@ -25,8 +25,10 @@ std::string quoted_if_needed(const std::string& word) {
 // The request as the command line that gives the same recipe. Values that the machine's data are
 // replaced by (a capped card, a stated network) have no flag and are listed apart.
 std::string command_line(const RowRequest& row) {
-  std::string out =
-      "preflop estimate " + quoted_if_needed(row.request.model) + " --on " + quoted_if_needed(row.request.on);
+  const auto or_unknown = [](const std::string& word) { return word.empty() ? std::string("?") : word; };
+  std::string out = "preflop estimate " + quoted_if_needed(or_unknown(row.request.model)) + " --on " +
+                    quoted_if_needed(or_unknown(row.request.on));
+  if (!row.stack.empty() && !row.request.keys.contains("stack")) out.append(" --stack ").append(row.stack);
   for (const auto& [key, value] : row.request.keys) {
     std::string flag = key;
     for (char& c : flag) c = c == '_' ? '-' : c;

@@ -152,7 +152,7 @@ TEST(RowRequest, ModelsThatDifferBecomeShapes) {
   const RowRequest cut = request(head + "a,megatron,llama3-70b,12,,,b200,8,4096,16,1,1\n");
   EXPECT_NE(cut.request.model.find("llama:layers=12,hidden=8192,heads=64,kv_heads=8"), std::string::npos)
       << cut.request.model;
-  EXPECT_EQ(cut.model, "llama3-70b, layers 12");
+  EXPECT_EQ(cut.model, "llama3-70b, 12 layers");
   const RowRequest same = request(head + "a,megatron,llama3-70b,80,8,128256,b200,8,4096,16,1,1\n");
   EXPECT_EQ(same.request.model, "llama3-70b");
   // a model whose vocabulary no source states: the row's, else Megatron's padded one, assumed
@@ -161,6 +161,24 @@ TEST(RowRequest, ModelsThatDifferBecomeShapes) {
   const RowRequest padded = request(head + "a,megatron,gpt2-2b,,,,v100-32,2,1024,8,8,1\n");
   EXPECT_NE(padded.request.model.find("vocab=51200"), std::string::npos);
   EXPECT_TRUE(has(padded.assumed, "vocab=51200"));
+}
+
+// A model whose experts are as many copies of a dense MLP, and one cut to its first layers.
+TEST(RowRequest, ExpertsFromCells) {
+  const std::string head = "id,stack,model,layers,experts,topk,moe_ffn,dense_layers,gpu,gpus,seq,gbs,mbs,step_s\n";
+  const std::string upcycled = request(head + "a,megatron,llama3-70b,,8,2,,,h100-sxm,8,4096,8,1,1\n").request.model;
+  EXPECT_NE(upcycled.find("experts=8,top_k=2,expert_ffn=28672"), std::string::npos) << upcycled;
+  const std::string cut = request(head + "a,megatron,deepseek-v3,4,,,,1,h100-sxm,8,4096,8,1,1\n").request.model;
+  EXPECT_NE(cut.find("layers=4,"), std::string::npos) << cut;
+  EXPECT_NE(cut.find("dense_first=1"), std::string::npos) << cut;
+  EXPECT_TRUE(request(head + "a,megatron,deepseek-v3,4,,,,1,h100-sxm,8,4096,8,1,1\n").moe);
+}
+
+TEST(RowRequest, ChunksWithoutAPipelineAreNoChunks) {
+  const RowRequest r = request(
+      "id,stack,model,gpu,gpus,seq,gbs,mbs,tp,pp,vpp,step_s\na,megatron,llama3-8b,h100-sxm,8,8192,64,1,1,1,5,1\n");
+  EXPECT_EQ(key(r, "vpp"), "");
+  EXPECT_TRUE(has(r.not_modelled, "vpp=5 (no pipeline)"));
 }
 
 TEST(RowRequest, LearnedPositionsFollowTheSequence) {
