@@ -68,6 +68,7 @@ struct Recipe {
   // Mixture of experts: rows of the fullest GPU over the mean, and the capacity that drops and pads rows.
   double imbalance = 1;
   double capacity_factor = 0;  // 0: dropless
+  std::int64_t mtp = 0;        // multi-token prediction layers that are trained
   bool compile = false;  // torch.compile of the layers
 
   std::optional<double> mfu;  // --mfu X, a fraction: use instead of predicting

@@ -24,6 +24,22 @@ std::vector<std::int64_t> pipeline_sizes(const Cluster& cluster, std::int64_t tp
   return out;
 }
 
+// Experts over the GPUs of a node, else over as many as a stage has: the largest sizes that divide both.
+std::vector<std::int64_t> expert_sizes(const Model& model, const Cluster& cluster, std::int64_t pp) {
+  const std::int64_t experts = expert_count(model);
+  if (experts == 0) return {1};
+  const std::int64_t ranks = cluster.gpus / pp;
+  std::vector<std::int64_t> out;
+  for (const std::int64_t most : {std::min<std::int64_t>(ranks, cluster.gpus_per_node), ranks}) {
+    std::int64_t best = 1;
+    for (std::int64_t ep = 1; ep <= std::min(most, experts); ++ep) {
+      if (experts % ep == 0 && ranks % ep == 0) best = ep;
+    }
+    if (out.empty() || out.back() != best) out.push_back(best);
+  }
+  return out;
+}
+
 // One layout, priced. Not a candidate when it is illegal.
 struct Candidate {
   Recipe recipe;
@@ -42,8 +58,11 @@ std::optional<Candidate> price_layout(const Model& model, const Stack& stack, co
 bool states_cannot_fit(const Model& model, const Cluster& cluster, const Recipe& r) {
   const Datum& capacity = cluster.datum("capacity_bytes");
   if (!capacity.value) return false;
-  const double params = summarise(model).params_total.real() / static_cast<double>(r.layout.tp * r.layout.pp);
-  const double shard = static_cast<double>(r.layout.dp * r.layout.cp);
+  const Layout& l = r.layout;
+  const double experts = expert_parameters(model).real();
+  const double dense = counted_parameters(model, Counted::main).real() - experts;
+  const double params = dense / static_cast<double>(l.tp * l.pp) + experts / static_cast<double>(l.ep * l.etp * l.pp);
+  const double shard = static_cast<double>(std::max(l.dp * l.cp, l.edp()));
   const double weights = width(r.weight_dtype) / (r.layout.zero >= 3 ? shard : 1);
   const double gradients = width(r.grad_dtype) / (r.layout.zero >= 2 ? shard : 1);
   const double states = (width(r.master_dtype) + 2 * width(r.moment_dtype)) / (r.layout.zero >= 1 ? shard : 1);
@@ -64,15 +83,19 @@ struct Search {
     for (std::int64_t tp : tensor_sizes(cluster)) {
       for (std::int64_t pp : pipeline_sizes(cluster, tp, layers)) {
         for (int zero : stack.zero_allowed) {
-          if (zero >= stack.zero_default && try_one(base, tp, pp, zero)) return true;
+          if (zero < stack.zero_default) continue;
+          for (std::int64_t ep : expert_sizes(model, cluster, pp)) {
+            if (try_one(base, tp, pp, ep, zero)) return true;
+          }
         }
       }
     }
     return false;
   }
 
-  bool try_one(Recipe r, std::int64_t tp, std::int64_t pp, int zero) {
+  bool try_one(Recipe r, std::int64_t tp, std::int64_t pp, std::int64_t ep, int zero) {
     r.layout.tp = tp;
+    r.layout.ep = ep;
     r.layout.pp = pp;
     r.layout.dp = cluster.gpus / (tp * pp);
     r.layout.zero = zero;

@@ -1,6 +1,7 @@
 // A request becomes a problem: model, cluster, stack and a complete, legal recipe. What was not given
 // is chosen by the defaults of the documentation and listed in recipe.assumed.
 #include <algorithm>
+#include <tuple>
 
 #include "src/adapt/layout_rule.hpp"
 #include "src/adapt/recipe_keys.hpp"
@@ -105,17 +106,49 @@ Result<SetBatch> batch_rule(const Request& request, const Recipe& recipe, bool& 
   });
 }
 
+// What the routing does to the load of experts, and how many layers of multi-token prediction are trained.
+Status read_experts(const Request& request, Architecture& model, Recipe& recipe) {
+  const bool experts = std::any_of(model.layers.begin(), model.layers.end(),
+                                   [](const LayerRun& run) { return run.kind.experts.has_value(); });
+  for (const auto& [key, slot, least] :
+       {std::tuple("capacity_factor", &recipe.capacity_factor, 0.0), std::tuple("imbalance", &recipe.imbalance, 1.0)}) {
+    const std::string* text = text_of(request, key);
+    if (text == nullptr) continue;
+    constexpr double kMost = 1024;
+    const auto value = parse_real(*text, flag_of(key));
+    if (!value) return value.error();
+    if (!experts) return Error{flag_of(key), "the model has no experts", "leave it out"};
+    if (!(*value >= least && *value <= kMost))
+      return Error{flag_of(key), text::quoted(*text) + " is out of range", text::fixed(least, 0) + " to 1024"};
+    *slot = *value;
+  }
+  if (experts && text_of(request, "capacity_factor") == nullptr && text_of(request, "imbalance") == nullptr)
+    assume(recipe, "imbalance=1 (a balanced router, no token dropped)");
+  const std::string* mtp = text_of(request, "mtp");
+  if (mtp == nullptr) {
+    recipe.mtp = model.mtp_layers;
+    if (model.mtp_layers > 0) assume(recipe, "mtp=" + num(model.mtp_layers) + " (the model's own)");
+    return Nothing{};
+  }
+  constexpr std::int64_t kMostLayers = 64;
+  const auto layers = parse_count(*mtp, "--mtp");
+  if (!layers) return layers.error();
+  if (layers->get() > kMostLayers) return Error{"--mtp", num(layers->get()) + " layers", "0 to " + num(kMostLayers)};
+  recipe.mtp = model.mtp_layers = layers->get();
+  return Nothing{};
+}
+
 // Parallel sizes that were given, the others 1, dp filling the cluster.
-Status read_layout(const Request& request, const Cluster& cluster, const Stack& stack, Recipe& recipe) {
+Status read_layout(const Request& request, const Cluster& cluster, const Stack& stack, bool experts, Recipe& recipe) {
   Layout& l = recipe.layout;
   const std::pair<const char*, std::int64_t*> sizes[] = {
-      {"tp", &l.tp}, {"pp", &l.pp}, {"vpp", &l.vpp}, {"cp", &l.cp}, {"hsdp", &l.hsdp}};
+      {"tp", &l.tp}, {"pp", &l.pp}, {"vpp", &l.vpp}, {"cp", &l.cp}, {"ep", &l.ep}, {"etp", &l.etp}, {"hsdp", &l.hsdp}};
   for (const auto& [key, slot] : sizes) {
     const auto size = size_key(request, key);
     if (!size) return size.error();
     if (*size)
       *slot = **size;
-    else if (*slot == 1 && std::string_view(key) != "vpp")
+    else if (*slot == 1 && std::string_view(key) != "vpp" && (experts || (key[0] != 'e')))
       assume(recipe, std::string(key) + "=1");
   }
   l.zero = stack.zero_default;
@@ -203,18 +236,21 @@ Status complete_layout(const Request& request, const Model& model, const Stack& 
   const auto recompute = recompute_key(request);
   if (!recompute) return recompute.error();
   if (*recompute) recipe.recompute = **recompute;
-  const bool choose =
-      !any_given(request, {"tp", "pp", "cp", "ep", "zero", "dp", "vpp", "hsdp", "layers_per_stage", "sp", "schedule"});
+  // A policy that the stack does not have is said before any layout is tried.
+  if (const auto segments = recompute_segments(stack, recipe); !segments) return segments.error();
+  const bool choose = !any_given(
+      request, {"tp", "pp", "cp", "ep", "etp", "zero", "dp", "vpp", "hsdp", "layers_per_stage", "sp", "schedule"});
   if (choose) {
     auto choice = choose_layout(model, stack, cluster, recipe, recompute->has_value(), *set_batch);
     if (!choice) return choice.error();
     recipe = std::move(choice->recipe);
     const Layout& l = recipe.layout;
-    assume(recipe, "tp=" + num(l.tp) + " pp=" + num(l.pp) + " dp=" + num(l.dp) + " zero=" + num(l.zero) +
+    assume(recipe, "tp=" + num(l.tp) + " pp=" + num(l.pp) + (has_experts(model) ? " ep=" + num(l.ep) : "") +
+                       " dp=" + num(l.dp) + " zero=" + num(l.zero) +
                        (choice->fits ? " (the least tp within a node, then pp, then zero, that fits)"
                                      : " (nothing fits; this is short by least)"));
   } else {
-    if (Status s = read_layout(request, cluster, stack, recipe); !s) return s;
+    if (Status s = read_layout(request, cluster, stack, has_experts(model), recipe); !s) return s;
     if (Status s = read_layout_rest(request, stack, recipe); !s) return s;
     (*set_batch)(recipe);
     if (!*recompute) choose_recompute(model, stack, cluster, recipe);
@@ -273,6 +309,7 @@ Result<Problem> pose(const Request& request, const Catalogues& catalogues) {
   recipe.stack_generation = out.stack->generation;
   if (Status s = read_numerics(request, *out.stack, recipe); !s) return s.error();
   if (Status s = read_sequence(request, out.architecture, recipe); !s) return s.error();
+  if (Status s = read_experts(request, out.architecture, recipe); !s) return s.error();
 
   out.model = std::make_unique<Model>(build_model(out.architecture));
   if (!summarise(*out.model).params_total.valid())

@@ -1,5 +1,7 @@
 #include "src/model/model.hpp"
 
+#include <numeric>
+
 #include "src/model/blocks/blocks.hpp"
 
 namespace preflop {
@@ -102,6 +104,24 @@ Count table_parameters(const Model& model) {
 }
 
 }  // namespace
+
+std::int64_t expert_count(const Model& model) {
+  std::int64_t out = 0;
+  for (const Block& block : model.blocks) out = std::gcd(out, block.extents[Axis::experts].get());
+  return out;
+}
+
+Count expert_parameters(const Model& model) {
+  return over_main(model, [](const Block& block) {
+    Count total = 0;
+    for (const Op& op : block.ops) {
+      for (const Weight& weight : op.weights) {
+        if (weight.axes.has(Axis::experts)) total += elements(weight, block.extents);
+      }
+    }
+    return total;
+  });
+}
 
 Count counted_parameters(const Model& model, Counted counted) {
   Count total = over_main(model, parameters);

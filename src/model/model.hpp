@@ -43,6 +43,11 @@ Count parameters(const Block& block);
 // params_total is what `counted` says; params_active counts every parameter of the main model that works on
 // a token, embedding and head too.
 ModelSummary summarise(const Model& model);
+// Experts of a layer; 0: the model has none. Several counts: their greatest common divisor.
+std::int64_t expert_count(const Model& model);
+inline bool has_experts(const Model& model) { return expert_count(model) > 0; }
+// Parameters of the main model's experts.
+Count expert_parameters(const Model& model);
 // Parameters under every reading: main, main+mtp, main+mtp+copies.
 Count counted_parameters(const Model& model, Counted counted);
 

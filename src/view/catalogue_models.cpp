@@ -25,7 +25,7 @@ std::string line(const std::string& label, const std::string& value) {
 }
 
 const char* name_of(Activation a) {
-  static constexpr const char* kNames[] = {"gelu", "relu", "relu2", "silu"};
+  static constexpr const char* kNames[] = {"gelu", "relu", "relu2", "silu", "quick_gelu"};
   return kNames[static_cast<int>(a)];
 }
 const char* name_of(NormKind n) {
@@ -37,16 +37,57 @@ const char* name_of(Positions p) {
   return kNames[static_cast<int>(p)];
 }
 
+Json experts_json(const ExpertSpec& e) {
+  return {{"count", e.count.get()},
+          {"top_k", e.top_k.get()},
+          {"width", e.width.get()},
+          {"gated", e.gated},
+          {"activation", name_of(e.activation)},
+          {"shared_width", e.shared_width.get()}};
+}
+
+Json latent_json(const LatentAttention& l) {
+  return {{"q_lora", l.q_lora ? Json(l.q_lora->get()) : Json(nullptr)},
+          {"kv_lora", l.kv_lora.get()},
+          {"nope_dim", l.nope_dim.get()},
+          {"rope_dim", l.rope_dim.get()},
+          {"value_dim", l.value_dim.get()}};
+}
+
+std::string attention_words(const AttentionSpec& a) {
+  const auto whole = [](Count n) { return text::grouped(n.get()); };
+  std::string out = whole(a.heads) + " heads of " + whole(a.head_dim) + ", ";
+  out += a.latent ? "latent of " + whole(a.latent->kv_lora) : whole(a.kv_heads) + " kv heads";
+  if (a.window) out += (a.chunked ? ", chunks of " : ", window ") + whole(*a.window);
+  if (a.indexer) out += ", at most " + whole(a.indexer->top_k) + " keys";
+  return out + (a.sinks ? ", sinks" : "");
+}
+
+std::string feed_forward_words(const LayerKind& k) {
+  const auto whole = [](Count n) { return text::grouped(n.get()); };
+  if (!k.experts) return "MLP " + whole(k.mlp.width) + (k.mlp.gated ? " gated " : " ") + name_of(k.mlp.activation);
+  const ExpertSpec& e = *k.experts;
+  std::string out = whole(e.top_k) + " of " + whole(e.count) + " experts of " + whole(e.width) +
+                    (e.gated ? " gated " : " ") + name_of(e.activation);
+  if (e.shared_width.get() > 0) out += ", shared experts of " + whole(e.shared_width);
+  return out;
+}
+
 Json layer_json(const LayerRun& run) {
   const LayerKind& k = run.kind;
-  return {{"count", run.count},
+  return {{"experts", k.experts ? experts_json(*k.experts) : Json(nullptr)},
+          {"latent", k.attention.latent ? latent_json(*k.attention.latent) : Json(nullptr)},
+          {"sinks", k.attention.sinks},
+          {"index_top_k", k.attention.indexer ? Json(k.attention.indexer->top_k.get()) : Json(nullptr)},
+          {"chunked", k.attention.chunked},
+          {"count", run.count},
           {"heads", k.attention.heads.get()},
           {"kv_heads", k.attention.kv_heads.get()},
           {"head_dim", k.attention.head_dim.get()},
           {"window", k.attention.window ? Json(k.attention.window->get()) : Json(nullptr)},
-          {"ffn", k.mlp.width.get()},
-          {"gated", k.mlp.gated},
-          {"activation", name_of(k.mlp.activation)},
+          {"ffn", k.experts ? Json(nullptr) : Json(k.mlp.width.get())},
+          {"gated", k.experts ? k.experts->gated : k.mlp.gated},
+          {"activation", name_of(k.experts ? k.experts->activation : k.mlp.activation)},
           {"norm", name_of(k.norm)}};
 }
 
@@ -57,6 +98,7 @@ Json config_json(const Architecture& a) {
           {"layers", a.layer_count()},
           {"vocab", a.vocab.get()},
           {"max_seq", a.max_seq ? Json(a.max_seq->get()) : Json(nullptr)},
+          {"mtp_layers", a.mtp_layers},
           {"positions", name_of(a.positions)},
           {"tied", a.tied},
           {"layer_kinds", kinds}};
@@ -104,18 +146,23 @@ std::string model_text(const CatalogueModel& row, const Architecture& a) {
   std::string out = std::string(row.id) + "\n\n";
   out += line("parameters", whole(s.params_total) + ", " + whole(s.params_embedding) + " of them in embedding tables" +
                                 (a.tied ? " (tied: the head shares them)" : ""));
+  if (s.params_active != s.params_total) out += line("active", whole(s.params_active) + " work on a token");
+  if (a.mtp_layers > 0) {
+    const Model model = build_model(a);
+    out +=
+        line("prediction of", whole(a.mtp_layers) + " more tokens: " + whole(counted_parameters(model, Counted::main)) +
+                                  " without, " + whole(counted_parameters(model, Counted::main_mtp)) + " with, " +
+                                  whole(counted_parameters(model, Counted::main_mtp_copies)) +
+                                  " with copies of embedding and head; this name counts " + name(a.counted));
+  }
   out += line("family", a.family);
   out += line("hidden", whole(a.hidden));
   out += line("vocabulary", whole(a.vocab));
   out += line("sequence", a.max_seq ? whole(*a.max_seq) + " tokens at most" : "not stated");
   for (const LayerRun& run : a.layers) {
     const LayerKind& k = run.kind;
-    out +=
-        line(text::grouped(run.count) + " layers",
-             whole(k.attention.heads) + " heads of " + whole(k.attention.head_dim) + ", " +
-                 whole(k.attention.kv_heads) + " kv heads" +
-                 (k.attention.window ? ", window " + whole(*k.attention.window) : "") + "; MLP " + whole(k.mlp.width) +
-                 (k.mlp.gated ? " gated " : " ") + name_of(k.mlp.activation) + "; norm " + name_of(k.norm));
+    out += line(text::grouped(run.count) + " layers",
+                attention_words(k.attention) + "; " + feed_forward_words(k) + "; norm " + name_of(k.norm));
   }
   if (!row.hf_id.empty()) out += line("Hugging Face", std::string(row.hf_id));
   out += line("also called", joined(row.aliases));
@@ -135,7 +182,7 @@ Json model_json(const CatalogueModel& row, const Architecture& a) {
           {"params_total", s.params_total.get()},
           {"params_active", s.params_active.get()},
           {"params_embedding", s.params_embedding.get()},
-          {"counts", "main"},
+          {"counts", name(a.counted)},
           {"config", config_json(a)},
           {"aliases", aliases},
           {"sources", Json::array({std::string(row.source)})},

@@ -49,6 +49,9 @@ Json recipe_json(const Estimate& e) {
   out["seq"] = r.seq;
   out["micro_batch"] = r.micro_batch;
   out["global_batch"] = r.global_batch;
+  out["mtp"] = r.mtp;
+  out["capacity_factor"] = json_number(r.capacity_factor);
+  out["imbalance"] = json_number(r.imbalance);
   out["precision"] = r.precision;
   out["optimizer"] = r.optimizer;
   out["weight_dtype"] = name(r.weight_dtype);

@@ -70,10 +70,14 @@ std::string layout_words(const Recipe& r) {
   };
   size("tp", l.tp);
   size("cp", l.cp);
-  size("ep", l.ep);
   size("pp", l.pp);
   size("dp", l.dp);
   if (out.empty()) out = "one GPU";
+  if (l.ep * l.etp > 1) {
+    out += ", experts over ep " + std::to_string(l.ep);
+    if (l.etp > 1) out += " x etp " + std::to_string(l.etp);
+    if (l.edp() > 1) out += " x edp " + std::to_string(l.edp());
+  }
   if (l.vpp > 1) out += ", " + std::to_string(l.vpp) + " virtual stages";
   if (l.sp && l.tp > 1) out += ", sequence parallel";
   if (l.dp * l.cp > 1) out += ", zero " + std::to_string(l.zero);
