@@ -63,7 +63,9 @@ TEST(Experts, TotalsAndActiveToTheDigit) {
     const Result<Architecture> a = catalogue().find(row.id);
     EXPECT_EQ(s.params_total.get(), oracle::parameters(*a));
     EXPECT_EQ(s.params_active.get(), oracle::main_parameters(*a, true));
-    if (row.active != 0) EXPECT_EQ(s.params_active.get(), row.active);
+    if (row.active != 0) {
+      EXPECT_EQ(s.params_active.get(), row.active);
+    }
     EXPECT_EQ(s.params_embedding.get(), a->vocab.get() * a->hidden.get());
   }
 }
