@@ -15,6 +15,7 @@ class Walker {
     alive_.assign(saved.kept.size(), true);
     replay_.assign(saved.dropped.size(), -1);
     gradient_of_.assign(block.tensors.size(), -1);
+    find_reached();
   }
 
   Walk run() {
@@ -34,6 +35,18 @@ class Walker {
   };
 
   double width() const { return setting_.activation_width; }
+
+  // No gradient arrives at a result that leads neither to the block's output nor to a loss: an indexer's choice.
+  void find_reached() {
+    reached_.assign(block_.tensors.size(), false);
+    reached_[at(block_.output)] = true;
+    for (std::size_t i = block_.ops.size(); i-- > 0;) {
+      const Op& op = block_.ops[i];
+      if (op.kind == Kind::loss) reached_[at(op.out)] = true;
+      if (!reached_[at(op.out)]) continue;
+      for (const Operand& in : op.in) reached_[at(in.tensor)] = true;
+    }
+  }
 
   int add(TransientItem item) {
     buffers_.push_back({std::move(item), 1});
@@ -166,7 +179,7 @@ class Walker {
     const Op& op = block_.ops[static_cast<std::size_t>(index)];
     replay(index, op);
     const int out_gradient = gradient_of_[at(op.out)];
-    gradients_of_inputs(index, op, out_gradient);
+    if (reached_[at(op.out)]) gradients_of_inputs(index, op, out_gradient);
     note(op.tag);
     for (int t : temporaries_) release(t);
     temporaries_.clear();
@@ -224,6 +237,7 @@ class Walker {
   std::vector<bool> alive_;
   std::vector<Buffer> buffers_;
   std::vector<int> gradient_of_;  // per tensor: its buffer, -1 = none yet
+  std::vector<bool> reached_;     // per tensor: does a gradient arrive?
   std::vector<int> temporaries_;
   std::vector<int> replay_;                // per dropped item: its buffer, -1 = not made again yet
   std::vector<std::pair<int, Tag>> held_;  // gradients that wait, and for which operator

@@ -56,7 +56,8 @@ TEST(ExpertFlops, EveryRowWithinATenthOfAPercent) {
                 static_cast<long long>(p.mtp), p.convention, static_cast<long long>(p.seq), got, p.formula,
                 100 * error);
     EXPECT_LT(std::abs(error), 0.001) << p.model;
-    if (p.tokens_s > 0) EXPECT_LT(std::abs(got / (1e3 * p.tflops / p.tokens_s) - 1), 0.003) << p.model;
+    if (p.tokens_s == 0) continue;
+    EXPECT_LT(std::abs(got / (1e3 * p.tflops / p.tokens_s) - 1), 0.003) << p.model;
   }
 }
 
