@@ -75,7 +75,8 @@ Status check_experts(const Model& model, const Stack& stack, const Recipe& r) {
                  "ep x etp one of " + divisors(ranks)};
   }
   if (l.tp > 1 && !l.sp && stack.sp_default && l.ep > 1) {
-    return Error{"--no-sp", "stack " + stack.name + " runs expert and tensor parallelism with sequence parallelism only",
+    return Error{"--no-sp",
+                 "stack " + stack.name + " runs expert and tensor parallelism with sequence parallelism only",
                  "--sp, or --ep 1"};
   }
   return Nothing{};

@@ -233,9 +233,9 @@ Status with_table(const TomlTable& table, const char* key, Read read, Stack& sta
 }  // namespace
 
 Status apply_stack_table(const TomlTable& table, Stack& stack) {
-  if (Status s =
-          table.only_keys({"name", "id", "inherits", "summary", "sources", "selective", "defaults", "legal", "save",
-                           "rewrite", "loss", "segment", "live", "hold", "scalar", "reserved_sums_moments", "generation"});
+  if (Status s = table.only_keys({"name", "id", "inherits", "summary", "sources", "selective", "defaults", "legal",
+                                  "save", "rewrite", "loss", "segment", "live", "hold", "scalar",
+                                  "reserved_sums_moments", "generation"});
       !s)
     return s;
   if (const auto v = table.find<std::string>("summary"); !v)
