@@ -69,7 +69,7 @@ struct Recipe {
   double imbalance = 1;
   double capacity_factor = 0;  // 0: dropless
   std::int64_t mtp = 0;        // multi-token prediction layers that are trained
-  bool compile = false;  // torch.compile of the layers
+  bool compile = false;        // torch.compile of the layers
 
   std::optional<double> mfu;  // --mfu X, a fraction: use instead of predicting
   std::string mfu_convention = "6n";

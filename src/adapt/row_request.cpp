@@ -85,7 +85,14 @@ void Builder::model() {
   }
   shape_known_ = model.skip.kind != SkipKind::cell;
   if (model.skip) skip(model.skip.kind, model.skip.reason);
-  if (const std::string* mtp = cell("mtp"); mtp != nullptr && *mtp != "0") key("mtp", *mtp);
+  if (const std::string* mtp = cell("mtp")) {
+    key("mtp", *mtp);
+  } else if (row_.has("layers") && out_.moe) {
+    key("mtp", "0");  // a model cut to a few layers: what is not said to be trained is not
+    out_.assumed.emplace_back("mtp=0");
+  }
+  if (const std::string* capacity = cell("capacity"); capacity != nullptr && out_.moe)
+    key("capacity_factor", *capacity);
 }
 
 // The id of a GPU by any of its names, also where more is appended: "H100-SXM-80GB-HBM3".

@@ -36,7 +36,7 @@ struct WeightItem {
   Volume volume;  // on this GPU
   bool owned;
   int merge;
-  bool with_head = false;  // not owned: the head of the same stage has it
+  bool with_head = false;                                  // not owned: the head of the same stage has it
   bool expert() const { return axes.has(Axis::experts); }  // lives on the expert mesh
 };
 

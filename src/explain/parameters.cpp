@@ -36,9 +36,8 @@ Traced block_parameters(const Model& model, const BlockRun& run, const char* wha
   }
   const Traced one = named(total(weights), what, "");
   if (run.count == 1) return one;
-  return one * leaf<Traced>(static_cast<double>(run.count), [] {
-           return Origin{"layers", "", "the model's layers of this kind", {}};
-         });
+  return one * leaf<Traced>(static_cast<double>(run.count),
+                            [] { return Origin{"layers", "", "the model's layers of this kind", {}}; });
 }
 
 }  // namespace

@@ -147,7 +147,7 @@ namespace {
 
 struct ScalarRow {
   const char* key;
-  Scalar Stack::*member;
+  Scalar Stack::* member;
 };
 constexpr ScalarRow kScalars[] = {{"grouped_workspace_bytes", &Stack::grouped_workspace_bytes},
                                   {"vocab_multiple", &Stack::vocab_multiple},

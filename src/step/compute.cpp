@@ -130,9 +130,8 @@ N flops_leaf(const WorkItem& w, double per_token, double passes, double layers, 
         " / tokens x " + std::to_string(static_cast<int>(passes)) + " passes x " +
         std::to_string(static_cast<long long>(layers)) + " layers";
   }
-  return leaf<N>(per_token * passes * layers, [&] {
-    return Origin{label.c_str(), "FLOP/token", "read off the operator's axes", factors};
-  });
+  return leaf<N>(per_token * passes * layers,
+                 [&] { return Origin{label.c_str(), "FLOP/token", "read off the operator's axes", factors}; });
 }
 
 // Which operators of a block count, and how many passes of each.

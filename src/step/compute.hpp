@@ -25,9 +25,9 @@ struct Convention {
   bool replay;        // add what this recipe recomputes
   const char* source;
   // What a convention leaves out.
-  bool routers = true;          // routers and the gates of shared experts
-  bool windows = true;          // false: a windowed layer counts as a full one
-  bool every_gate = true;       // false: the gate branch of an MLP counts where its activation is SiLU only
+  bool routers = true;     // routers and the gates of shared experts
+  bool windows = true;     // false: a windowed layer counts as a full one
+  bool every_gate = true;  // false: the gate branch of an MLP counts where its activation is SiLU only
 };
 
 const std::vector<Convention>& conventions();

@@ -122,7 +122,8 @@ std::string platforms_text(const MachineCatalogue& catalogue) {
                cell(p.datum("scaleup_bandwidth"), FieldKind::bandwidth),
                cell(p.datum("scaleout_bandwidth"), FieldKind::bandwidth)});
   }
-  return table.str() + "\nBandwidths are per direction; - is not known.\npreflop platforms NAME shows every value with its source.\n";
+  return table.str() +
+         "\nBandwidths are per direction; - is not known.\npreflop platforms NAME shows every value with its source.\n";
 }
 
 Json platform_json(const Platform& p) {
