@@ -105,6 +105,20 @@ Count table_parameters(const Model& model) {
 
 }  // namespace
 
+std::vector<std::pair<std::string, Count>> active_conventions(const Model& model) {
+  const Count all = over_main(model, active_parameters);
+  const Count tables = table_parameters(model);
+  Count head = 0;
+  for (const Op& op : block_of(model, model.head).ops) {
+    for (const Weight& weight : op.weights) {
+      if (op.tag == Tag::head_out && weight.owned) head += elements(weight, block_of(model, model.head).extents);
+    }
+  }
+  return {{"every_weight", all},
+          {"without_input_embedding", model.tied ? all : all - tables},
+          {"without_embedding_and_head", all - tables - head}};
+}
+
 std::int64_t expert_count(const Model& model) {
   std::int64_t out = 0;
   for (const Block& block : model.blocks) out = std::gcd(out, block.extents[Axis::experts].get());

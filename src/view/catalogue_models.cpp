@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "src/base/text.hpp"
 #include "src/model/model.hpp"
 #include "src/view/catalogue.hpp"
@@ -52,6 +54,12 @@ Json latent_json(const LatentAttention& l) {
           {"nope_dim", l.nope_dim.get()},
           {"rope_dim", l.rope_dim.get()},
           {"value_dim", l.value_dim.get()}};
+}
+
+// "without_input_embedding" for people.
+std::string spaced(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
 }
 
 std::string attention_words(const AttentionSpec& a) {
@@ -146,7 +154,12 @@ std::string model_text(const CatalogueModel& row, const Architecture& a) {
   std::string out = std::string(row.id) + "\n\n";
   out += line("parameters", whole(s.params_total) + ", " + whole(s.params_embedding) + " of them in embedding tables" +
                                 (a.tied ? " (tied: the head shares them)" : ""));
-  if (s.params_active != s.params_total) out += line("active", whole(s.params_active) + " work on a token");
+  if (has_experts(build_model(a))) {
+    std::string active;
+    for (const auto& [convention, count] : active_conventions(build_model(a)))
+      active += (active.empty() ? "" : "; ") + whole(count) + " " + spaced(convention);
+    out += line("active", active);
+  }
   if (a.mtp_layers > 0) {
     const Model model = build_model(a);
     out +=
@@ -173,6 +186,8 @@ std::string model_text(const CatalogueModel& row, const Architecture& a) {
 
 Json model_json(const CatalogueModel& row, const Architecture& a) {
   const ModelSummary s = summarise(build_model(a));
+  Json active = Json::object();
+  for (const auto& [convention, count] : active_conventions(build_model(a))) active[convention] = count.get();
   Json aliases = Json::array();
   for (std::string_view alias : row.aliases) aliases.push_back(std::string(alias));
   return {{"schema", "preflop.model/1"},
@@ -182,6 +197,7 @@ Json model_json(const CatalogueModel& row, const Architecture& a) {
           {"params_total", s.params_total.get()},
           {"params_active", s.params_active.get()},
           {"params_embedding", s.params_embedding.get()},
+          {"active_conventions", std::move(active)},
           {"counts", name(a.counted)},
           {"config", config_json(a)},
           {"aliases", aliases},

@@ -70,6 +70,22 @@ TEST(Experts, TotalsAndActiveToTheDigit) {
   }
 }
 
+// The README of GPT-OSS leaves the input embedding out: 3.6B and 5.1B.
+TEST(Experts, ActiveByConvention) {
+  const std::pair<const char*, std::int64_t> readme[] = {{"gpt-oss-20b", 3608307264}, {"gpt-oss-120b", 5132849472}};
+  for (const auto& [id, published] : readme) {
+    const auto counts = active_conventions(model_of(id));
+    ASSERT_EQ(counts.size(), 3u);
+    EXPECT_EQ(counts[0].first, "every_weight");
+    EXPECT_EQ(counts[1].first, "without_input_embedding");
+    EXPECT_EQ(counts[1].second.get(), published);
+    EXPECT_EQ(counts[2].second.get(), published - 201088 * 2880);
+  }
+  const auto tied = active_conventions(model_of("grok-1"));
+  EXPECT_EQ(tied[1].second, tied[0].second);
+  EXPECT_EQ(tied[2].second.get(), tied[0].second.get() - 131072 * 6144);
+}
+
 TEST(Experts, ReadingsOfMultiTokenPrediction) {
   const Model v3 = model_of("deepseek-v3");
   EXPECT_EQ(counted_parameters(v3, Counted::main).get(), 671026419200);
