@@ -131,7 +131,7 @@ const Family* find_family(std::string_view name) {
 Error unknown_class(const std::string& where, const std::string& name) {
   const std::string near = text::suggestion(name, hf_config_families());
   return Error{where, "model class " + text::quoted(name) + " is not one that is read",
-               near.empty() ? "valid: a dense decoder of the families that `preflop models` lists, or a shape string "
+               near.empty() ? "valid: a decoder of the families that `preflop models` lists, or a shape string "
                               "(llama:layers=..,hidden=..)"
                             : near};
 }
@@ -191,7 +191,8 @@ std::string own_name(const Json& config, std::string_view where) {
 
 Error not_built(const std::string& where, const std::string& model_class, const std::vector<std::string>& parts) {
   const std::string name = looks_like_name(model_class) ? model_class : text::quoted(model_class);
-  return Error{where, name + ": not built yet (" + text::list(parts, "and") + ")", "valid: dense decoder models"};
+  return Error{where, name + ": not built yet (" + text::list(parts, "and") + ")",
+               "valid: a decoder of the families that `preflop models` lists"};
 }
 
 }  // namespace

@@ -9,9 +9,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kExperts = "mixture of experts";
-constexpr const char* kLatent = "latent attention";
-constexpr const char* kSparse = "sparse attention";
+// Reasons only for a class that is not known to have such parts.
+constexpr const char* kExperts = "experts in a class that is not known to have them";
+constexpr const char* kLatent = "latent attention in a class that is not known to have it";
+constexpr const char* kIndexer = "an indexer in a class that is not known to have one";
+constexpr const char* kSparse = "block-sparse attention";
+constexpr const char* kCompressed = "compressed sparse attention and hyper-connections";
+constexpr const char* kBeside = "experts beside a dense MLP";
 constexpr const char* kState = "state-space or linear-attention layers";
 constexpr const char* kBlocks = "layers with widths of their own or without attention (block_configs)";
 constexpr const char* kEncoder = "encoder-only models";
@@ -35,8 +39,11 @@ constexpr std::array kKeys = {
     KeyReason{"num_experts_per_token", kExperts, 0},
     KeyReason{"expert_dim", kExperts, 0},
     KeyReason{"kv_lora_rank", kLatent, 0},
-    KeyReason{"o_lora_rank", kLatent, 0},
-    KeyReason{"index_topk", kSparse, 0},
+    KeyReason{"o_lora_rank", kCompressed, 0},
+    KeyReason{"compress_ratios", kCompressed, 0},
+    KeyReason{"hc_mult", kCompressed, 0},
+    KeyReason{"enable_moe_block", kBeside, 0},
+    KeyReason{"index_topk", kIndexer, 0},
     KeyReason{"sparse_attention_config", kSparse, 0},
     KeyReason{"hybrid_override_pattern", kState, 0},
     KeyReason{"linear_attn_config", kState, 0},
@@ -51,14 +58,6 @@ constexpr std::array kKeys = {
 
 // A part of a class name or model_type, lower case, that gives the reason.
 constexpr std::array kNames = {
-    std::pair{"moe", kExperts},
-    std::pair{"mixtral", kExperts},
-    std::pair{"dbrx", kExperts},
-    std::pair{"grok", kExperts},
-    std::pair{"deepseekv", kExperts},
-    std::pair{"gptoss", kExperts},
-    std::pair{"llama4", kExperts},
-    std::pair{"arctic", kExperts},
     std::pair{"mamba", kState},
     std::pair{"rwkv", kState},
     std::pair{"jamba", kState},
@@ -106,12 +105,14 @@ bool speaks(const Json& value, double above) {
   return !value.empty();
 }
 
+bool is_soft(std::string_view reason) { return reason == kExperts || reason == kLatent || reason == kIndexer; }
+
 void read_keys(const Json& config, bool reads_experts, std::vector<std::string>& out) {
   const auto add = [&out](std::string_view reason) {
     if (std::find(out.begin(), out.end(), reason) == out.end()) out.emplace_back(reason);
   };
   for (const KeyReason& k : kKeys) {
-    if (reads_experts && (k.reason == kExperts || k.reason == kLatent || k.key == "index_topk")) continue;
+    if (reads_experts && is_soft(k.reason)) continue;
     const auto it = config.find(k.key);
     if (it != config.end() && speaks(*it, k.above)) add(k.reason);
   }
@@ -135,6 +136,9 @@ std::vector<std::string> unbuilt_parts(const Json& config, std::string_view mode
     const auto it = config.find(nested);
     if (it != config.end() && it->is_object()) read_keys(*it, reads_experts, out);
   }
+  // What no class has yet is the reason; that this class lacks a part is one only where nothing else is.
+  if (std::any_of(out.begin(), out.end(), [](const std::string& reason) { return !is_soft(reason); }))
+    std::erase_if(out, [](const std::string& reason) { return is_soft(reason); });
   if (!out.empty() || reads_experts) return out;
   std::string lower(model_class);
   for (char& ch : lower) ch = ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch - 'A' + 'a') : ch;
