@@ -93,8 +93,7 @@ namespace {
 
 class Collectives {
  public:
-  Collectives(BlockCost& out, const Block& block, const Setting& setting)
-      : out_(out), block_(block), setting_(setting) {}
+  Collectives(BlockCost& out, const Setting& setting) : out_(out), setting_(setting) {}
 
   void add(CollectiveKind kind, const Op& op, const Axes& axes, bool backward) {
     out_.collectives.push_back({kind, op.tag, gathered_volume(axes, out_.extents, setting_.mesh),
@@ -116,7 +115,6 @@ class Collectives {
 
  private:
   BlockCost& out_;
-  const Block& block_;
   const Setting& setting_;
 };
 
@@ -149,7 +147,7 @@ void add_moves(Collectives& c, const Block& block, const Op& op, bool gradient, 
 }  // namespace
 
 void collect_collectives(BlockCost& out, const Block& block, const Link& link, const Setting& setting) {
-  Collectives c(out, block, setting);
+  Collectives c(out, setting);
   for (const Op& op : block.ops) {
     if (op.kind == Kind::move) add_moves(c, block, op, link.gradient[at(op.in[0].tensor)], setting.mesh);
   }
