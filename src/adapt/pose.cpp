@@ -41,18 +41,24 @@ bool any_given(const Request& request, std::initializer_list<std::string_view> k
   return std::any_of(keys.begin(), keys.end(), [&](std::string_view k) { return text_of(request, k) != nullptr; });
 }
 
-Result<const Stack*> pick_stack(const Request& request, const Catalogues& catalogues, const Cluster& cluster,
-                                Recipe& recipe) {
+Result<const Stack*> pick_stack(const Request& request, const Catalogues& catalogues, const Architecture& model,
+                                const Cluster& cluster, Recipe& recipe) {
   if (const std::string* text = text_of(request, "stack")) return catalogues.stacks.find(*text);
   const bool one_gpu = cluster.gpus == 1;
   const bool small = cluster.gpus <= 64 && !any_given(request, {"tp", "pp", "cp", "ep"});
   const std::string wanted = one_gpu ? "transformers" : small ? "torchtitan" : kNearestStack;
+  const bool experts = std::any_of(model.layers.begin(), model.layers.end(),
+                                   [](const LayerRun& run) { return run.kind.experts.has_value(); });
   const auto found = catalogues.stacks.find(wanted);
-  const auto stack = found.ok() ? found : catalogues.stacks.find(kNearestStack);
+  const bool serves = found.ok() && (!experts || (*found)->experts);
+  const auto stack = serves ? found : catalogues.stacks.find(kNearestStack);
   if (stack) {
     const Stack& s = **stack;
     const std::string label = s.generation.empty() ? s.name : s.name + "@" + s.generation;
-    assume(recipe, "stack=" + label + (found.ok() ? "" : " (" + wanted + ", the default here, is not built yet)"));
+    assume(recipe, "stack=" + label +
+                       (serves ? ""
+                               : " (" + wanted + ", the default here, is not built yet" +
+                                     (found.ok() ? " for experts)" : ")")));
   }
   return stack;
 }
@@ -302,7 +308,7 @@ Result<Problem> pose(const Request& request, const Catalogues& catalogues) {
 
   Recipe recipe;
   for (const auto& [key, value] : request.keys) recipe.given.insert(key);
-  const auto stack = pick_stack(request, catalogues, out.cluster, recipe);
+  const auto stack = pick_stack(request, catalogues, out.architecture, out.cluster, recipe);
   if (!stack) return stack.error();
   out.stack = *stack;
   recipe.stack = out.stack->name;

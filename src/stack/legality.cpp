@@ -70,6 +70,9 @@ Status check_experts(const Model& model, const Stack& stack, const Recipe& r) {
     if (Status s = divides("--tp", l.tp, shared, "channels of the shared experts"); !s) return s;
   }
   if (!has_experts) return Nothing{};
+  if (!stack.experts) {
+    return Error{"--stack", "mixture of experts on stack " + stack.name + " is not built yet", "megatron"};
+  }
   if (ranks % (l.ep * l.etp) != 0) {
     return Error{"--ep", "ep " + n(l.ep) + " x etp " + n(l.etp) + " does not divide tp x cp x dp = " + n(ranks),
                  "ep x etp one of " + divisors(ranks)};

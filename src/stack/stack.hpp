@@ -108,6 +108,7 @@ struct Stack {
   // moment's working set (blocks of one moment that do not serve another).
   bool reserved_sums_moments = false;
   std::string recompute_default = "none";
+  bool experts = true;                 // false: what its expert layers keep is not built yet
   bool uneven_stages = false;          // embedding and loss may count as slots of the pipeline split
   std::vector<std::string> schedules;  // the first one is the default
   std::vector<AttentionKernel> kernels;

@@ -191,7 +191,7 @@ Status read_defaults(const TomlTable& table, Stack& stack) {
 }
 
 Status read_legal(const TomlTable& table, Stack& stack) {
-  if (Status s = table.only_keys({"zero", "schedules", "attention", "uneven_stages"}); !s) return s;
+  if (Status s = table.only_keys({"zero", "schedules", "attention", "experts", "uneven_stages"}); !s) return s;
   if (const auto v = table.find<std::vector<std::int64_t>>("zero"); !v)
     return v.error();
   else if (v->has_value())
@@ -208,6 +208,7 @@ Status read_legal(const TomlTable& table, Stack& stack) {
     if (std::find(schedules.begin(), schedules.end(), text) == schedules.end())
       return bad(table, "schedules", "no schedule '" + text + "'", text::list(schedules));
   }
+  if (Status s = read_flag(table, "experts", stack.experts); !s) return s;
   if (Status s = read_flag(table, "uneven_stages", stack.uneven_stages); !s) return s;
   const auto kernels = table.find<std::vector<std::string>>("attention");
   if (!kernels) return kernels.error();

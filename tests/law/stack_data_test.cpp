@@ -54,8 +54,11 @@ std::set<std::string> rewritten_tags(const Stack& s, AttentionKernel kernel) {
   Recipe r = recipe_for(s, 64);
   r.attention = kernel;
   r.layout.cp = 2;
+  r.layout.zero = s.zero_default;
   std::set<std::string> out;
-  for (const BlockCost& block : run(everything(), s, r).a.blocks) {
+  Architecture a = everything();
+  if (!s.experts) a.layers.pop_back();
+  for (const BlockCost& block : run(a, s, r).a.blocks) {
     for (const WorkItem& w : block.work) out.insert(std::string(name(w.tag)));
   }
   return out;
