@@ -1,6 +1,6 @@
 # Debian's packages that the project needs, and how ./preflop and ./check get them. Sourced by both.
 
-build_packages="g++ cmake ninja-build nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libfmt-dev libfast-float-dev"
+build_packages="g++ cmake ninja-build nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libfast-float-dev"
 test_packages="python3 libgtest-dev librapidcheck-dev"
 check_packages="ccache git clang-19 lld-19 llvm-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev
   wasi-libc libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev-wasm32
