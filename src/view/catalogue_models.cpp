@@ -148,6 +148,19 @@ Json models_json(const ModelCatalogue& catalogue) {
   return {{"schema", "preflop.models/1"}, {"models", models}};
 }
 
+// Alternating kinds of layers, each once with how often it occurs.
+std::vector<LayerRun> layers_by_kind(const Architecture& a) {
+  std::vector<LayerRun> out;
+  for (const LayerRun& run : a.layers) {
+    const auto same = std::find_if(out.begin(), out.end(), [&](const LayerRun& r) { return r.kind == run.kind; });
+    if (same == out.end())
+      out.push_back(run);
+    else
+      same->count += run.count;
+  }
+  return out;
+}
+
 std::string model_text(const CatalogueModel& row, const Architecture& a) {
   const ModelSummary s = summarise(build_model(a));
   const auto whole = [](Count n) { return text::grouped(n.get()); };
@@ -172,9 +185,9 @@ std::string model_text(const CatalogueModel& row, const Architecture& a) {
   out += line("hidden", whole(a.hidden));
   out += line("vocabulary", whole(a.vocab));
   out += line("sequence", a.max_seq ? whole(*a.max_seq) + " tokens at most" : "not stated");
-  for (const LayerRun& run : a.layers) {
+  for (const LayerRun& run : layers_by_kind(a)) {
     const LayerKind& k = run.kind;
-    out += line(text::grouped(run.count) + " layers",
+    out += line(text::grouped(run.count) + (run.count == 1 ? " layer" : " layers"),
                 attention_words(k.attention) + "; " + feed_forward_words(k) + "; norm " + name_of(k.norm));
   }
   if (!row.hf_id.empty()) out += line("Hugging Face", std::string(row.hf_id));
