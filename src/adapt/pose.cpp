@@ -41,24 +41,36 @@ bool any_given(const Request& request, std::initializer_list<std::string_view> k
   return std::any_of(keys.begin(), keys.end(), [&](std::string_view k) { return text_of(request, k) != nullptr; });
 }
 
+// Does a stack have everything that was asked for by name? A default stack that has not gives way.
+bool serves(const Stack& stack, const Request& request, const Architecture& model) {
+  const bool experts = std::any_of(model.layers.begin(), model.layers.end(),
+                                   [](const LayerRun& run) { return run.kind.experts.has_value(); });
+  if (experts && !stack.experts) return false;
+  const auto has = [](const auto& all, const auto& one) { return std::find(all.begin(), all.end(), one) != all.end(); };
+  const std::string* zero = text_of(request, "zero");
+  if (zero != nullptr && zero->size() == 1 && !has(stack.zero_allowed, (*zero)[0] - '0')) return false;
+  const std::string* kernel = text_of(request, "attention");
+  const auto known_kernel = kernel == nullptr ? std::nullopt : attention_kernel_of(*kernel);
+  if (known_kernel && !has(stack.kernels, *known_kernel)) return false;
+  const std::string* loss = text_of(request, "loss");
+  const auto known_loss = loss == nullptr ? std::nullopt : loss_kind_of(*loss);
+  return !known_loss || stack.loss(*known_loss) != nullptr;
+}
+
 Result<const Stack*> pick_stack(const Request& request, const Catalogues& catalogues, const Architecture& model,
                                 const Cluster& cluster, Recipe& recipe) {
   if (const std::string* text = text_of(request, "stack")) return catalogues.stacks.find(*text);
   const bool one_gpu = cluster.gpus == 1;
   const bool small = cluster.gpus <= 64 && !any_given(request, {"tp", "pp", "cp", "ep"});
   const std::string wanted = one_gpu ? "transformers" : small ? "torchtitan" : kNearestStack;
-  const bool experts = std::any_of(model.layers.begin(), model.layers.end(),
-                                   [](const LayerRun& run) { return run.kind.experts.has_value(); });
   const auto found = catalogues.stacks.find(wanted);
-  const bool serves = found.ok() && (!experts || (*found)->experts);
-  const auto stack = serves ? found : catalogues.stacks.find(kNearestStack);
+  const bool taken = found.ok() && serves(**found, request, model);
+  const auto stack = taken ? found : catalogues.stacks.find(kNearestStack);
   if (stack) {
     const Stack& s = **stack;
     const std::string label = s.generation.empty() ? s.name : s.name + "@" + s.generation;
-    assume(recipe, "stack=" + label +
-                       (serves ? ""
-                               : " (" + wanted + ", the default here, is not built yet" +
-                                     (found.ok() ? " for experts)" : ")")));
+    const std::string why = found.ok() ? "does not run this yet" : "is not built yet";
+    assume(recipe, "stack=" + label + (taken ? "" : " (" + wanted + ", the default here, " + why + ")"));
   }
   return stack;
 }
