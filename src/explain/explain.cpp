@@ -59,14 +59,14 @@ Result<Explanation> explain(std::string_view term, const Analysed& analysed, con
   std::optional<Traced> number;
   std::vector<std::string> terms;
   for_each_number(e, [&](const std::string& path, const std::optional<Traced>& value, const char* unit) {
-    std::string brief = short_form(path, e.memory.peak_stage);
+    const std::string brief = short_form(path, e.memory.peak_stage);
     if (path == term || brief == term) {
       found = true;
       number = value;
       out.path = path;
       out.unit = unit;
     }
-    terms.push_back(brief.empty() ? path : std::move(brief));
+    terms.push_back(brief.empty() ? path : brief);
   });
   if (!found) return unknown_term(term, terms);
   if (!number) {

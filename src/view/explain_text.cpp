@@ -125,7 +125,6 @@ class Printer {
   void line(std::size_t indent, const std::string& text) {
     indent = std::min<std::size_t>(indent, 40);
     const std::size_t hang = indent + 4;
-    std::string rest = text;
     bool first = true;
     for (const std::string& part : text::wrapped(text, kWidth - hang)) {
       out_ += std::string(first ? indent : hang, ' ') + part + "\n";
