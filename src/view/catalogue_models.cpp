@@ -11,12 +11,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json list(const std::vector<std::string>& items) {
-  Json out = Json::array();
-  for (const std::string& item : items) out.push_back(item);
-  return out;
-}
-
 std::string line(const std::string& label, const std::string& value) {
   std::string out;
   for (const std::string& part : text::wrapped(value, 60))
@@ -215,7 +209,7 @@ Json model_json(const CatalogueModel& row, const Architecture& a) {
           {"config", config_json(a)},
           {"aliases", aliases},
           {"sources", Json::array({std::string(row.source)})},
-          {"notes", list(a.notes)}};
+          {"notes", Json(a.notes)}};
 }
 
 }  // namespace preflop

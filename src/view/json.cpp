@@ -10,16 +10,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json list(const std::vector<std::string>& items) {
-  Json out = Json::array();
-  for (const std::string& item : items) out.push_back(item);
-  return out;
-}
-
 Json cluster_json(const Cluster& c) {
   return {{"gpu", c.gpu.id},    {"platform", c.platform.id.empty() ? Json(nullptr) : Json(c.platform.id)},
           {"gpus", c.gpus},     {"gpus_per_node", c.gpus_per_node},
-          {"nodes", c.nodes()}, {"assumed", list(c.assumed)}};
+          {"nodes", c.nodes()}, {"assumed", Json(c.assumed)}};
 }
 
 void put_layout(Json& out, const Recipe& r, const Estimate& e) {
@@ -65,7 +59,7 @@ Json recipe_json(const Estimate& e) {
   out["tokens"] = r.tokens ? json_number(*r.tokens) : Json(nullptr);
   out["mfu"] = r.mfu ? json_number(*r.mfu) : Json(nullptr);
   out["mfu_convention"] = r.mfu ? Json(r.mfu_convention) : Json(nullptr);
-  out["assumed"] = list(r.assumed);
+  out["assumed"] = Json(r.assumed);
   return out;
 }
 
@@ -121,8 +115,8 @@ Json estimate_json_value(const Estimate& e) {
   out["model"]["name"] = e.model.name;
   out["cluster"] = cluster_json(e.cluster);
   out["recipe"] = recipe_json(e);
-  out["sources"] = list(e.sources);
-  out["warnings"] = list(e.warnings);
+  out["sources"] = Json(e.sources);
+  out["warnings"] = Json(e.warnings);
   return out;
 }
 
