@@ -8,6 +8,7 @@
 
 #include "src/base/decimal.hpp"
 #include "src/base/text.hpp"
+#include "src/base/toml_text.hpp"
 
 namespace preflop {
 
@@ -121,6 +122,7 @@ Result<TomlTable> TomlTable::parse(std::string_view text, std::string_view file)
   constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
   if (text.size() > kMaxBytes)
     return Error{std::string(file), "the file is larger than 16 MiB", "a TOML file of that size is a mistake"};
+  if (Status ascii = only_ascii_outside_strings(text, file); !ascii) return ascii.error();
   toml::parse_result result = toml::parse(text, std::string_view());
   if (!result) {
     const toml::parse_error& e = result.error();
