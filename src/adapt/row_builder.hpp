@@ -92,6 +92,8 @@ class Builder {
   std::string find_gpu(const std::string& text);
   void batch();
   void layout();
+  bool before(std::string_view year) const;
+  void experts();
   void pipeline();
   void default_chunks(std::int64_t pp);
   void numerics();

@@ -31,13 +31,18 @@ void Builder::batch() {
   if (packing != nullptr && *packing != "packed") later("packing", *packing, "taken as full sequences");
 }
 
+// A release of Megatron from before a year: "megatron@2021" is of 2021.
+bool Builder::before(std::string_view year) const {
+  return out_.stack == "megatron" && generation_.starts_with("20") && generation_ < year;
+}
+
 void Builder::layout() {
   std::int64_t* const sizes[] = {&tp_, &pp_, &cp_};
   constexpr std::array<const char*, 3> kNames = {"tp", "pp", "cp"};
   const bool product_only =
       cell("mp") != nullptr && row_.cell("tp") == nullptr && row_.cell("pp") == nullptr && whole("mp") > 1;
   if (row_.flag("layout-unstated") || product_only) skip(SkipKind::cell, "tp, pp");
-  const bool old = out_.stack == "megatron" && generation_ < "2024" && generation_.starts_with("20");
+  const bool old = before("2024");
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     const std::int64_t size = whole(kNames[i]);
     if (size > 0)
@@ -63,9 +68,7 @@ void Builder::layout() {
     assume("gbs", "4Mi tokens");
   }
   if (gbs_ > 0) key("global_batch", num(gbs_));
-  if (const std::int64_t ep = whole("ep"); ep > 1) key("ep", num(ep));
-  if (const std::int64_t etp = whole("etp"); etp > 1) key("etp", num(etp));
-  cell("folding");
+  experts();
   const std::string* zero = cell("zero");
   if (zero != nullptr)
     key("zero", num(whole("zero")));
@@ -78,10 +81,29 @@ void Builder::layout() {
   const std::string* sp = cell("seq_parallel");
   if (sp != nullptr)
     key("sp", *sp == "yes" ? "true" : "false");
-  else if (old && generation_ < "2022")
+  else if (before("2022"))
     key("sp", "false");  // not there before May 2022
   else if (tp_ > 1 && stack_ != nullptr)
     assume("sp", stack_->sp_default ? "yes" : "no");
+}
+
+// Megatron splits each expert like a dense layer, etp = tp, unless told otherwise; only with expert sizes of
+// their own ("folding"), or where ep x tp does not divide the ranks of a stage, was it told so.
+void Builder::experts() {
+  const std::int64_t ep = whole("ep");
+  const std::int64_t etp = whole("etp");
+  const std::string* folding = cell("folding");
+  if (ep > 1) key("ep", num(ep));
+  if (etp > 0) {
+    if (etp > 1) key("etp", num(etp));
+    return;
+  }
+  const bool megatron = out_.stack == "megatron" || out_.stack == "megatron-fsdp";
+  if (!megatron || ep <= 1 || tp_ <= 1 || gpus_ == 0) return;
+  const bool own_sizes = folding != nullptr && *folding == "yes";
+  const bool as_tp = !own_sizes && gpus_ % pp_ == 0 && gpus_ / pp_ % (ep * tp_) == 0;
+  if (as_tp) key("etp", num(tp_));
+  assume("etp", as_tp ? num(tp_) : "1");
 }
 
 // Megatron interleaves where it can: layers / pp chunks of a layer each (see docs/rows-format.md).

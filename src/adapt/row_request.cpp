@@ -169,7 +169,10 @@ void Builder::memory_keys() {
   }
   if (const std::string* offload = cell("offload"); offload != nullptr && *offload != "none") key("offload", *offload);
   if (const std::string* loss = cell("loss")) key("loss", *loss);
-  if (const std::string* attention = cell("attention")) key("attention", *attention);
+  if (const std::string* attention = cell("attention"))
+    key("attention", *attention);
+  else if (before("2024"))
+    key("attention", "unfused");  // in 2023 an option, --use-flash-attn
   const std::string* task = cell("task");
   const std::string* lora = cell("lora");
   if (lora != nullptr && *lora != "none")

@@ -135,6 +135,31 @@ TEST(RowRequest, EmptyVppIsNotOne) {
   EXPECT_EQ(key(odd, "vpp"), "1");
 }
 
+// Without expert sizes of their own, Megatron's experts are split as the rest is.
+TEST(RowRequest, EmptyEtpIsTp) {
+  const std::string head = "id,stack,model,gpu,gpus,seq,gbs,mbs,tp,pp,ep,etp,folding,step_s\n";
+  const auto row = [&](const char* cells) {
+    return request(head + "a,megatron,mixtral-8x22b,h100-sxm," + cells + ",1\n");
+  };
+  EXPECT_EQ(key(row("128,4096,1024,1,4,1,8,,"), "etp"), "4");
+  EXPECT_TRUE(has(row("128,4096,1024,1,4,1,8,,").assumed, "etp=4"));
+  EXPECT_EQ(key(row("128,4096,1024,1,4,1,8,1,"), "etp"), "");
+  EXPECT_FALSE(has(row("128,4096,1024,1,4,1,8,1,").assumed, "etp=1"));
+  EXPECT_EQ(key(row("128,4096,1024,1,4,1,8,,yes"), "etp"), "");
+  EXPECT_TRUE(has(row("128,4096,1024,1,4,1,8,,yes").assumed, "etp=1"));
+  EXPECT_EQ(key(row("128,4096,1024,1,4,8,8,,"), "etp"), "");  // 16 ranks a stage: 8 x 4 cannot be
+  const auto posed = pose(row("128,4096,1024,1,4,1,8,,").request, catalogues());
+  ASSERT_TRUE(posed.ok()) << posed.error().text();
+  EXPECT_EQ(posed->analysed.recipe.layout.etp, 4);
+}
+
+TEST(RowRequest, OldMegatronHadNoFlashAttention) {
+  const std::string head = "id,stack,model,gpu,gpus,seq,gbs,mbs,tp,step_s\n";
+  EXPECT_EQ(key(request(head + "a,megatron@2022,gpt3-175b,a100-80,64,2048,64,1,8,1\n"), "attention"), "unfused");
+  EXPECT_EQ(key(request(head + "a,megatron@2023,gpt3-175b,a100-80,64,2048,64,1,8,1\n"), "attention"), "unfused");
+  EXPECT_EQ(key(request(head + "a,megatron@nemo-24.07,gpt3-175b,a100-80,64,2048,64,1,8,1\n"), "attention"), "");
+}
+
 TEST(RowRequest, StagesOfSlots) {
   const std::string head = "id,stack,model,gpu,gpus,seq,gbs,mbs,pp,vpp,dp,schedule,split,vocab,step_s\n";
   const RowRequest plain =

@@ -210,6 +210,31 @@ TEST(Project, MemoryOfTheDenseSimumaxRowsIsReproduced) {
   EXPECT_GE(rows, 15U);
 }
 
+// These ran with the scores stored: read as flash attention they would be half off.
+TEST(Project, MemoryOfRunsBeforeFlashAttention) {
+  std::size_t rows = 0;
+  for (const Entry& e : project().entries) {
+    if (e.source != "zero-bubble-2023" || e.metric != "memory.reserved" || e.skip) continue;
+    ++rows;
+    EXPECT_LT(std::fabs(*e.error), 0.08) << e.id;
+  }
+  EXPECT_GE(rows, 19U);
+}
+
+// Mixture-of-experts runs without expert sizes of their own split their experts by tp: read otherwise, they
+// would not fit.
+TEST(Project, WhatRanFits) {
+  std::size_t ran = 0;
+  std::size_t refused = 0;
+  for (const Entry& e : project().entries) {
+    if (e.metric != "fit.verdict" || e.skip || !e.error) continue;
+    ++ran;
+    refused += *e.error < 0 ? 1 : 0;
+  }
+  EXPECT_GE(ran, 280U);
+  EXPECT_LE(refused * 100, ran);
+}
+
 TEST(Explain, ShowsRecipeAndLedger) {
   Validator validator = Validator::make(world().catalogues, world().words).value();
   const auto table =
