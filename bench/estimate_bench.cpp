@@ -2,7 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "src/adapt/request.hpp"
-#include "src/step/estimate.hpp"
+#include "src/run/estimate.hpp"
 
 namespace preflop {
 namespace {

@@ -1,7 +1,7 @@
 #include "src/adapt/api.hpp"
 
 #include "src/adapt/request.hpp"
-#include "src/step/estimate.hpp"
+#include "src/run/estimate.hpp"
 #include "src/view/json.hpp"
 
 namespace preflop {

@@ -6,7 +6,7 @@
 #include "src/explain/parameters.hpp"
 #include "src/explain/paths.hpp"
 #include "src/explain/terms.hpp"
-#include "src/step/estimate.hpp"
+#include "src/run/estimate.hpp"
 
 namespace preflop {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "preflop/machine.hpp"
-#include "src/step/estimate.hpp"
+#include "src/run/estimate.hpp"
 
 namespace preflop {
 

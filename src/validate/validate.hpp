@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "src/adapt/row_request.hpp"
-#include "src/step/estimate.hpp"
+#include "src/run/estimate.hpp"
 
 namespace preflop {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "src/step/estimate.hpp"
+#include "src/run/estimate.hpp"
 
 namespace preflop::test {
 

@@ -7,7 +7,7 @@
 
 #include "src/adapt/request.hpp"
 #include "src/explain/explain.hpp"
-#include "src/step/estimate.hpp"
+#include "src/run/estimate.hpp"
 
 namespace preflop {
 namespace {

@@ -8,7 +8,7 @@
 #include "src/explain/parameters.hpp"
 #include "src/explain/paths.hpp"
 #include "src/explain/terms.hpp"
-#include "src/step/estimate.hpp"
+#include "src/run/estimate.hpp"
 #include "src/view/explain_text.hpp"
 #include "src/view/json.hpp"
 

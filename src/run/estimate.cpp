@@ -1,4 +1,4 @@
-#include "src/step/estimate.hpp"
+#include "src/run/estimate.hpp"
 
 #include <cmath>
 #include <set>
