@@ -9,31 +9,44 @@ namespace {
 template <class N>
 Bytes<N> reserved_bytes(const Analysed& a, const StageMemory<N>& stage,
                         const std::vector<std::pair<Moment, Ledger<N>>>& ledgers) {
-  const bool compiled = a.recipe.compile && a.stack->reserved_factor_compiled.value > 0;
-  const Scalar& factor = compiled ? a.stack->reserved_factor_compiled : a.stack->reserved_factor;
+  const Scalar& factor = reserved_factor_of(*a.stack, a.recipe);
   const N reserved_factor =
       leaf<N>(factor.value, [&] { return Origin{"reserved / allocated", "", factor.source, {}}; });
   Bytes<N> base = stage.allocated;
   for (const auto& [moment, ledger] : ledgers) {
-    const bool works = moment == Moment::loss || moment == Moment::last_layer_backward;
-    if (!a.stack->reserved_sums_moments || moment == stage.moment || !works) continue;
+    if (moment == stage.moment || !reserved_beside_peak(*a.stack, moment)) continue;
     base += named(ledger.terms[static_cast<int>(Term::logits)] + ledger.terms[static_cast<int>(Term::transients)],
                   "working set of another moment", "B");
   }
   return named(base * reserved_factor, "reserved", "B");
 }
 
+}  // namespace
+
+const Scalar& reserved_factor_of(const Stack& stack, const Recipe& recipe) {
+  const bool compiled = recipe.compile && stack.reserved_factor_compiled.value > 0;
+  return compiled ? stack.reserved_factor_compiled : stack.reserved_factor;
+}
+
+bool reserved_beside_peak(const Stack& stack, Moment moment) {
+  return stack.reserved_sums_moments && (moment == Moment::loss || moment == Moment::last_layer_backward);
+}
+
 template <class N>
-Bytes<N> outside_allocator(const Analysed& a) {
-  const Scalar& context = a.stack->context_bytes;
-  const Scalar& communicator = a.stack->communicator_bytes;
+Bytes<N> outside_allocator(const Stack& stack, const Layout& layout) {
+  const Scalar& context = stack.context_bytes;
+  const Scalar& communicator = stack.communicator_bytes;
   const Bytes<N> own(leaf<N>(context.value, [&] { return Origin{"CUDA context", "B", context.source, {}}; }));
   const Bytes<N> each(
       leaf<N>(communicator.value, [&] { return Origin{"one communicator", "B", communicator.source, {}}; }));
   const N count =
-      leaf<N>(communicators(a.recipe.layout), [] { return Origin{"communicators", "", "parallel sizes above 1", {}}; });
+      leaf<N>(communicators(layout), [] { return Origin{"communicators", "", "parallel sizes above 1", {}}; });
   return named(own + each * count, "outside the allocator", "B");
 }
+template Bytes<double> outside_allocator<double>(const Stack&, const Layout&);
+template Bytes<Traced> outside_allocator<Traced>(const Stack&, const Layout&);
+
+namespace {
 
 template <class N>
 StageMemory<N> stage_memory(const Analysed& a, const Stage& stage) {
@@ -59,7 +72,7 @@ StageMemory<N> stage_memory(const Analysed& a, const Stage& stage) {
   }
   out.allocated = Bytes<N>(named(largest(candidates), "allocated", "B"));
   out.reserved = reserved_bytes(a, out, ledgers);
-  out.context = outside_allocator<N>(a);
+  out.context = outside_allocator<N>(*a.stack, a.recipe.layout);
   out.device = named(out.reserved + out.context, "device", "B");
   return out;
 }

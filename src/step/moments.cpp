@@ -27,13 +27,6 @@ bool holds(const Stage& stage, const WeightItem& weight) {
   return weight.owned || (!weight.with_head && !stage.embedding);
 }
 
-// How many ranks share the states of a weight: those of dp x cp; of an expert's weight those left beside
-// ep and etp (the world of a stage is the same for both).
-std::int64_t shard_group(const Layout& l, bool expert) {
-  const std::int64_t whole = expert ? l.edp() : l.dp * l.cp;
-  return l.hsdp > 0 ? std::min(l.hsdp, whole) : whole;
-}
-
 // The stage's dense or expert parameters in equal pieces, the last one padded.
 void add_shard(std::vector<Line>& out, const Analysed& a, const Stage& stage, bool expert, std::int64_t shard,
                Line line) {
@@ -272,6 +265,11 @@ Count stage_parameters(const Analysed& a, const Stage& stage, Which which) {
     n += block * Count(run.count);
   }
   return n;
+}
+
+std::int64_t shard_group(const Layout& l, bool expert) {
+  const std::int64_t whole = expert ? l.edp() : l.dp * l.cp;
+  return l.hsdp > 0 ? std::min(l.hsdp, whole) : whole;
 }
 
 int communicators(const Layout& l) {
