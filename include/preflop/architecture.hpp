@@ -130,6 +130,13 @@ enum class Counted : std::uint8_t {
 };
 const char* name(Counted counted);  // "main", "main+mtp", "main+mtp+copies"
 
+// An image encoder beside the language model: parameters, never part of the model's own counts.
+struct VisionTower {
+  std::string kind;  // the config's model_type
+  Count tower;
+  Count projector;  // from the tower's width to the model's
+};
+
 struct Architecture {
   std::string name;    // catalogue id, or the config's own name, or "config.json"
   std::string family;  // the config's architecture class: LlamaForCausalLM, ...
@@ -147,6 +154,7 @@ struct Architecture {
   Count position_rows;                 // learned positions: rows of the table (OPT: 2048 + 2); 0 otherwise
   bool tied = false;                   // the head shares the embedding's weight
   bool head_bias = false;              // Phi, GPT-J
+  std::optional<VisionTower> vision;   // where the config describes one that can be counted
   std::optional<Count> max_seq;        // the model's own maximum sequence, where stated
   std::string source;                  // where the values come from
   std::vector<std::string> defaulted;  // keys that were absent and took the family's class default: "key=value"

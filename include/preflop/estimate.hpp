@@ -118,6 +118,7 @@ struct ModelSummary {
   Count params_total;
   Count params_active;
   Count params_embedding;
+  std::optional<Count> params_vision;  // of an image encoder beside the model, in none of the others
 };
 
 template <class N>

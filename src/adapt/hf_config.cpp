@@ -6,6 +6,7 @@
 #include "src/adapt/hf_config_experts.hpp"
 #include "src/adapt/hf_config_family.hpp"
 #include "src/adapt/hf_config_refuse.hpp"
+#include "src/adapt/vision_tower.hpp"
 #include "src/base/json_read.hpp"
 #include "src/base/text.hpp"
 
@@ -161,8 +162,6 @@ Result<Json> nested_text(const Json& config, const std::string& where, const std
   Json text_config = *it;
   if (!text_config.contains("tie_word_embeddings") && config.contains("tie_word_embeddings"))
     text_config["tie_word_embeddings"] = config["tie_word_embeddings"];
-  if (config.contains("vision_config"))
-    a.notes.push_back("the language model alone: the vision tower (vision_config) and its projector are not counted");
   if (model_class.rfind("Gemma3", 0) == 0) fill_gemma3(text_config, a);
   return text_config;
 }
@@ -243,6 +242,7 @@ Result<Architecture> read_hf_config(std::string_view json_text, std::string_view
     for (LayerRun& run : a.layers) run.kind.attention.rope = false;
   }
   if (!reader.ok()) return reader.error();
+  if (family->nested) read_vision_tower(config, a);
   note_quantisation(config, a);
   return a;
 }

@@ -41,8 +41,6 @@ void read_llama4(ConfigReader& c, Architecture& a) {
   ExpertSpec experts = read_experts(c, {"intermediate_size"}, d.kind.mlp.activation);
   experts.shared_width = experts.width;
   d.kind.mlp.width = c.size({"intermediate_size_mlp"});
-  if (a.family == "Llama4ForConditionalGeneration" && a.notes.empty())
-    c.note("the language model alone: the vision tower and its projector are not counted");
   const std::int64_t step = c.size_or({"interleave_moe_layer_step"}, 1).get();
   const std::vector<std::int64_t> moe = c.list_if_given("moe_layers", d.layers);
   const std::vector<std::int64_t> rotates = c.numbers_if_given("no_rope_layers", d.layers);

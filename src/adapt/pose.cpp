@@ -330,6 +330,7 @@ Result<Problem> pose(const Request& request, const Catalogues& catalogues) {
   if (Status s = read_experts(request, out.architecture, recipe); !s) return s.error();
 
   out.model = std::make_unique<Model>(build_model(out.architecture));
+  if (request.config) out.model->notes = out.architecture.notes;  // those of the catalogue: `models NAME`
   if (!summarise(*out.model).params_total.valid())
     return Error{"MODEL", "more than 2^53 parameters", "a smaller shape"};
   if (Status s = complete_layout(request, *out.model, *out.stack, out.cluster, recipe); !s) return s.error();

@@ -48,6 +48,10 @@ class NumberWalk {
     count("model.params_total", e_.model.params_total, "parameters");
     count("model.params_active", e_.model.params_active, "parameters that act on a token");
     count("model.params_embedding", e_.model.params_embedding, "parameters of the embedding tables");
+    if (e_.model.params_vision)
+      count("model.params_vision", *e_.model.params_vision, "parameters of the vision tower and its projector");
+    else
+      unknown("model.params_vision", "");
   }
 
   void memory() {

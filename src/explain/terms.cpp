@@ -12,6 +12,7 @@ constexpr std::pair<std::string_view, const char*> kSays[] = {
     {"model.params_total", "all parameters"},
     {"model.params_active", "parameters that act on a token"},
     {"model.params_embedding", "parameters of the embedding tables"},
+    {"model.params_vision", "those of a vision tower and its projector, apart"},
     {"memory.margin_bytes", "capacity less allocated and outside, fullest stage"},
     {"memory.capacity_bytes", "total memory of one GPU as the driver reports it"},
     {"memory.peak_allocated_bytes", "allocated by tensors on the fullest stage"},

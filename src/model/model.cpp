@@ -21,6 +21,7 @@ Model build_model(const Architecture& a) {
   model.name = a.name;
   model.tied = a.tied;
   model.counted = a.counted;
+  if (a.vision) model.vision = a.vision->tower + a.vision->projector;
   model.blocks.push_back(embedding_block(a));
   model.embedding = 0;
   std::vector<const LayerKind*> kinds;  // blocks[i + 1] was built from kinds[i]
@@ -160,6 +161,7 @@ ModelSummary summarise(const Model& model) {
   out.params_total = counted_parameters(model, model.counted);
   out.params_active = over_main(model, active_parameters);
   out.params_embedding = table_parameters(model);
+  out.params_vision = model.vision;
   return out;
 }
 

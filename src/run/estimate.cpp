@@ -70,6 +70,7 @@ EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
     out.warnings.push_back("no verdict: the memory of " + cluster.gpu.id + " is not known" +
                            (why.empty() ? "" : ": " + why));
   }
+  for (const std::string& note : a.model->notes) out.warnings.push_back("the model: " + note);
   if (!out.step && !cluster.memory_only) out.warnings.push_back("no step time: " + missing_rates(a, cluster));
   if (out.step && !a.recipe.mfu)
     out.warnings.push_back("the step time is a first-order roofline: real runs are slower");

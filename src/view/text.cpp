@@ -88,8 +88,11 @@ std::string layout_words(const Recipe& r) {
 std::string recipe_text(const Estimate& e) {
   const Recipe& r = e.recipe;
   const double tokens = static_cast<double>(r.global_batch) * static_cast<double>(r.seq);
-  std::string out = section("Model", text::count(e.model.params_total.real()) + " parameters (" +
-                                         text::grouped(e.model.params_total.get()) + ")");
+  std::string out = section(
+      "Model", text::count(e.model.params_total.real()) + " parameters (" + text::grouped(e.model.params_total.get()) +
+                   ")" +
+                   (e.model.params_vision ? ", beside a vision tower of " + text::count(e.model.params_vision->real())
+                                          : std::string()));
   out += section("Stack", stack_text(r));
   out += section("Layout", layout_words(r) + (r.layout.pp > 1 ? ", schedule " + r.layout.schedule : ""));
   out += section("Batch", text::grouped(r.global_batch) + " sequences of " + text::grouped(r.seq) +

@@ -13,7 +13,7 @@ LLAMA = ["llama3-70b", "--on", "64xh100-sxm", "--tp", "8", "--pp", "2"]
 # preflop.estimate/1, key by key; [] stands for every item of a list.
 ESTIMATE_KEYS = """
 schema
-model.name model.params_total model.params_active model.params_embedding
+model.name model.params_total model.params_active model.params_embedding model.params_vision
 cluster.gpu cluster.platform cluster.gpus cluster.gpus_per_node cluster.nodes cluster.assumed
 recipe.assumed recipe.stack recipe.seq recipe.micro_batch recipe.global_batch recipe.tp recipe.pp recipe.vpp recipe.cp recipe.ep
 recipe.etp recipe.dp recipe.sp recipe.zero recipe.hsdp recipe.schedule recipe.layers_per_stage recipe.precision recipe.optimizer
