@@ -84,6 +84,13 @@ struct CollectiveItem {
   double bytes() const { return volume.elements.real() * width; }
 };
 
+// A weight product as a matrix product (m, k) x (k, n) on one GPU, `groups` of them in one launch. Products
+// with one `merge` id of a block are one launch: their n add up.
+struct ProductShape {
+  double m = 0, n = 0, k = 0, groups = 1;
+  int merge = -1;
+};
+
 // The work of one operator on one GPU.
 struct WorkItem {
   Kind kind;
@@ -92,6 +99,11 @@ struct WorkItem {
   bool attention = false;    // FLOPs scale with the visible context
   double per_key = 0;        // attention: forward FLOPs per visible key
   double forward_flops = 0;  // of weight products
+  ProductShape shape;        // of weight products
+  double query_tiles = 0;    // fused attention: sequences x heads x tokens of this GPU / 128
+  double head_dim = 0;       // attention: of the products over it
+  double key_bytes = 0;      // attention: of this GPU's keys and values
+  double query_bytes = 0;    // attention: of its queries and results
   int backward_passes = 0;   // gradients computed: inputs with gradient + trained weights
   double forward_bytes = 0, backward_bytes = 0;
   bool replayed = false;  // inside a recomputed segment

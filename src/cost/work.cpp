@@ -1,5 +1,6 @@
 #include "src/cost/work.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "src/cost/saved.hpp"
@@ -38,11 +39,43 @@ void add_product2(WorkItem& item, const Block& block, const Op& op, const Link& 
   }
 }
 
+double local(const Axes& axes, const Extents& extents, const Mesh& mesh) {
+  return volume(axes, extents, mesh).elements.real();
+}
+
+ProductShape shape_of(const Block& block, const Op& op, const Extents& extents, const Mesh& mesh, double volume) {
+  const Axes& weight = op.weights[0].axes;
+  const Axes& out = result_axes(block, op);
+  const Axes inner = contracted(block, op);
+  const Axes columns = weight.without(inner).without(op.in[0].axes);
+  ProductShape s;
+  s.merge = op.merge;
+  s.k = std::max(1.0, local(inner, extents, mesh));
+  s.groups = std::max(1.0, local(columns.without(out), extents, mesh));
+  s.n = std::max(1.0, local(columns, extents, mesh) / s.groups);
+  s.m = std::max(1.0, volume / (s.n * s.k * s.groups));
+  return s;
+}
+
 void add_product(WorkItem& item, const Block& block, const Op& op, const Link& link, const Extents& extents,
                  const Mesh& mesh) {
   item.volume = volume(product_axes(block, op), extents, mesh);
   item.forward_flops = kMultiplyAdd * item.volume.elements.real();
+  item.shape = shape_of(block, op, extents, mesh, item.volume.elements.real());
   item.backward_passes = (link.gradient[at(op.in[0].tensor)] ? 1 : 0) + (op.weights[0].trains ? 1 : 0);
+}
+
+// What attention kernels and their exchange over cp depend on besides FLOPs.
+void add_attention(WorkItem& item, const Block& block, const Op& op, const Extents& extents, const Setting& setting) {
+  if (op.kind != Kind::attention && op.kind != Kind::product2) return;
+  const Operand& query = op.in[0];
+  item.head_dim = extents[query.axes.has(Axis::head_dim) ? Axis::head_dim : Axis::value_dim].real();
+  if (op.kind == Kind::product2) return;
+  constexpr double kTileRows = 128;
+  const Axes rows = query.axes.without("deno");
+  item.query_tiles = local(rows, extents, setting.mesh) / kTileRows;
+  item.query_bytes = bytes_of(block, query.tensor, extents, setting) + bytes_of(block, op.out, extents, setting);
+  for (std::size_t i = 1; i < op.in.size(); ++i) item.key_bytes += bytes_of(block, op.in[i].tensor, extents, setting);
 }
 
 void add_bytes(WorkItem& item, const Block& block, const Op& op, const Link& link, const Extents& extents,
@@ -84,6 +117,7 @@ void collect_work(BlockCost& out, const Block& block, const Link& link, const Se
       }
       item.backward_passes = 2;  // of each inner product: one per operand
     }
+    add_attention(item, block, op, out.extents, setting);
     add_bytes(item, block, op, link, out.extents, setting);
     out.work.push_back(std::move(item));
   }

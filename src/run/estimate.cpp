@@ -72,8 +72,6 @@ EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
   }
   for (const std::string& note : a.model->notes) out.warnings.push_back("the model: " + note);
   if (!out.step && !cluster.memory_only) out.warnings.push_back("no step time: " + missing_rates(a, cluster));
-  if (out.step && !a.recipe.mfu)
-    out.warnings.push_back("the step time is a first-order roofline: real runs are slower");
   return out;
 }
 template EstimateOf<double> estimate<double>(const Analysed&, const Cluster&);

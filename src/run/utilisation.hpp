@@ -60,7 +60,7 @@ struct Utilisation {
   Peak peak;
   std::vector<ConventionUse> conventions;  // in the table's order; palm first
   double mfu = 0;                          // palm
-  std::optional<double> predicted_mfu;     // palm, first-order; empty when the machine's rates are unknown
+  std::optional<double> predicted_mfu;     // palm; empty when the machine's rates are unknown
   std::optional<double> predicted_tokens_per_second_per_gpu;
   std::optional<double> unexplained;  // predicted - measured
   std::vector<Cause> causes;          // the likeliest first

@@ -154,8 +154,8 @@ class Causes {
   }
 
   void faster_than_predicted() {
-    add("above_roofline",
-        "faster than the roofline of the assumed recipe, which is a bound: the recipe, the GPU or the count differs");
+    add("other_recipe",
+        "faster than the assumed recipe is predicted to be: the recipe, the software or the count differs");
     if (a.recipe.recompute.kind != RecomputeKind::none && !a.recipe.given.contains("recompute"))
       add("recompute", "recomputation is assumed here; the run may do without");
     scope(1);
@@ -180,12 +180,12 @@ class Causes {
       add("recompute", "full recomputation, which is not assumed here, costs a fourth pass: the prediction would be " +
                            text::percent(*u.predicted_mfu * 0.75));
     add("kernels",
-        "kernels below the roofline: the prediction runs every product at the best rate measured and all "
-        "else at full memory bandwidth");
+        "kernels slower than those that the stack is assumed to use: another attention kernel, unfused passes, "
+        "a GPU that its power limit slows");
     const Layout& l = a.recipe.layout;
-    if (l.tp > 1) add("tp_comm", "tensor-parallel exchanges slower than the link's data sheet");
+    if (l.tp > 1) add("tp_comm", "tensor-parallel exchanges slower than the link usually is, or not overlapped");
     if (l.pp > 1) add("imbalance", "pipeline stages of unequal work, gaps between micro-batches");
-    if (e.cluster.nodes() > 1) add("network", "a network slower than its data sheet, or exchanges that are not hidden");
+    if (e.cluster.nodes() > 1) add("network", "a network slower than usual, or exchanges that are not hidden");
     if (a.recipe.micro_batch * a.recipe.seq / (l.tp * l.cp) < 2048)
       add("launch", "kernels so small that launching them takes longer than running them");
     add("outside", "data loading, logging, checkpoints and evaluation inside the measured time");

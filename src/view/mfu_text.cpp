@@ -109,7 +109,7 @@ std::string predicted_text(const Utilisation& u) {
   if (!u.predicted_mfu) return labelled("Predicted", "nothing: a rate of this GPU is not known");
   const double points = *u.unexplained * 100;
   return labelled("Predicted", text::percent(*u.predicted_mfu) + ", " + rate(*u.predicted_tokens_per_second_per_gpu) +
-                                   " tokens/s per GPU (first-order roofline: real runs are slower); " +
+                                   " tokens/s per GPU (from kernels, links and schedule); " +
                                    text::fixed(std::fabs(points), 1) + " points " +
                                    (points >= 0 ? "unexplained" : "above it"));
 }

@@ -181,7 +181,7 @@ std::string step_text(const Estimate& e) {
   const StepEstimate<double>& s = *e.step;
   const bool predicted = !e.recipe.mfu.has_value();
   std::string out = "\nStep time " + text::seconds(s.seconds.number());
-  out += predicted ? " (first-order roofline: real runs are slower)\n"
+  out += predicted ? " (from kernels, links and schedule)\n"
                    : " (from the given MFU of " + text::percent(*e.recipe.mfu) + " against " + e.recipe.mfu_convention +
                          ")\n";
   out += "  " + text::count(std::round(s.tokens_per_second.number())) + " tokens/s, " +
@@ -237,7 +237,6 @@ std::string assumed_text(const Estimate& e, bool everything) {
 std::string warnings_text(const Estimate& e) {
   std::string out;
   for (const std::string& warning : e.warnings) {
-    if (e.step && !e.recipe.mfu && warning.starts_with("the step time is a first-order")) continue;  // said at the step
     bool first = true;
     for (const std::string& line : text::wrapped("Note: " + warning, kWidth - 2)) {
       out += (first ? "" : "  ") + line + "\n";

@@ -162,10 +162,10 @@ class Text(unittest.TestCase):
                 self.assertIn("\n  " + name + " ", text)
             self.assertIn("Predicted", text)
 
-    def test_it_names_peak_source_and_first_order(self):
+    def test_it_names_peak_source_and_method(self):
         text = " ".join(run(*LLAMA, "--tokens-per-second", "56000").stdout.split())
         self.assertIn("989 TFLOP/s dense, bf16, one h100-sxm", text)
-        self.assertIn("first-order roofline", text)
+        self.assertIn("kernels, links and schedule", text)
         self.assertIn("points unexplained", text)
         self.assertIn("Likely causes", text)
 
@@ -225,7 +225,7 @@ class BadInput(unittest.TestCase):
             path = pathlib.Path(folder) / "r.toml"
             path.write_text('mfu = "40%"\nseq = 8192\n')
             out = read("llama3-8b", "--on", "8xh100-sxm", "--recipe", str(path), "--tokens-per-second", "56000")
-            self.assertEqual(out["predicted"]["method"], "first-order roofline")
+            self.assertEqual(out["predicted"]["method"], "kernels and links")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,260 @@
+#include "src/cost/price.hpp"
+
+#include <algorithm>
+
+#include "src/base/math.hpp"
+
+namespace preflop {
+
+std::string_view peak_field(std::string_view precision) {
+  if (precision == "fp16") return "fp16_flops";
+  if (precision == "fp32") return "fp32_flops";
+  if (precision.starts_with("fp8") || precision == "mxfp8") return "fp8_flops";
+  if (precision == "nvfp4") return "fp4_flops";
+  return "bf16_flops";
+}
+
+namespace {
+
+template <class N>
+N read_off(double value, const char* label, const char* unit) {
+  return leaf<N>(value, [&] { return Origin{label, unit, "read off the operator's axes", {}}; });
+}
+
+// Looks parameters up for one machine and one stack.
+template <class N>
+class Reader {
+ public:
+  Reader(const Cluster& cluster, const Stack& stack, const TimeParameters& parameters)
+      : cluster_(cluster), parameters_(parameters), gpu_(gpu_owners(cluster.gpu)), stack_(stack_owners(stack)) {}
+
+  N gpu(std::string_view field) const { return number(parameters_.find(gpu_, field), field); }
+  N stack(std::string_view field) const { return number(parameters_.find(stack_, field), field); }
+  double gpu_plain(std::string_view field) const { return plain_value(parameters_.find(gpu_, field)); }
+  double stack_plain(std::string_view field) const { return plain_value(parameters_.find(stack_, field)); }
+  bool gpu_has(std::string_view field) const { return parameters_.find(gpu_, field) != nullptr; }
+
+  N datum(std::string_view field, const char* label, const char* unit) const {
+    const Datum& d = cluster_.datum(field);
+    return leaf<N>(d.value.value_or(0), [&] { return Origin{label, unit, d.source, {}}; });
+  }
+  std::optional<double> value(std::string_view field) const { return cluster_.datum(field).value; }
+
+ private:
+  static double plain_value(const Parameter* p) { return p == nullptr ? 0.0 : p->value; }
+  static N number(const Parameter* p, std::string_view field) {
+    return leaf<N>(plain_value(p), [&] {
+      if (p == nullptr) return Origin{"none", "", "not in this stack", std::string(field)};
+      return Origin{"parameter", p->unit == "1" ? "" : "SI", p->source, p->owner + ": " + p->field};
+    });
+  }
+
+  const Cluster& cluster_;
+  const TimeParameters& parameters_;
+  std::vector<std::string> gpu_, stack_;
+};
+
+enum class Operands : std::uint8_t { full, half, eight, four };
+Operands operands(std::string_view precision) {
+  if (precision == "fp32") return Operands::full;
+  if (precision.starts_with("fp8") || precision == "mxfp8") return Operands::eight;
+  return precision == "nvfp4" ? Operands::four : Operands::half;
+}
+
+// The sustained rate: the best measured product (else the peak times what measured ones reach) times the
+// share of it that long training steps keep.
+template <class N>
+ProductPrice<N> product_price(const Reader<N>& r, std::string_view precision, const Cluster& cluster) {
+  ProductPrice<N> out;
+  const Operands kind = operands(precision);
+  static constexpr double kWidths[] = {4, 2, 1, 0.5625};
+  static constexpr const char* kShares[] = {"gemm_share", "gemm_share", "gemm8_share", "gemm4_share"};
+  static constexpr const char* kBest[] = {"", "matmul_bf16_flops", "matmul_fp8_flops", "matmul_fp4_flops"};
+  const int at = static_cast<int>(kind);
+  out.width = kWidths[at];
+  const N share = r.gpu(kShares[at]);
+  if (kind != Operands::full && r.value(kBest[at])) {
+    out.rate = FlopsPerSecond<N>(r.datum(kBest[at], "best measured matmul rate", "FLOP/s") * share);
+  } else {
+    const N peak = r.datum(peak_field(precision), "dense peak", "FLOP/s");
+    out.rate = FlopsPerSecond<N>(peak * r.gpu("matmul_of_peak") * share);
+  }
+  if (precision == "mxfp8" || precision == "fp8-blockwise")
+    out.rate = FlopsPerSecond<N>(out.rate.number() * r.gpu("block_scaled"));
+  out.memory = BytesPerSecond<N>(r.datum("memory_bandwidth", "memory bandwidth", "B/s") * r.gpu("gemm_memory_share"));
+  out.law.prologue = r.gpu_plain("gemm_prologue");
+  out.law.wave = r.gpu_plain("gemm_wave");
+  out.law.small_tile = r.gpu_plain("gemm_small_tile");
+  out.law.corner = r.gpu_plain("gemm_corner");
+  out.law.sms = cluster.datum("sm_count").value.value_or(r.gpu_plain("sm_count"));
+  return out;
+}
+
+const char* kernel_prefix(AttentionKernel kernel) {
+  switch (kernel) {
+    case AttentionKernel::fa1:
+      return "fa1";
+    case AttentionKernel::fa2:
+    case AttentionKernel::sdpa:
+      return "fa2";
+    case AttentionKernel::fa3:
+      return "fa3";
+    default:
+      return "cudnn";
+  }
+}
+
+template <class N>
+void set_attention(Prices<N>& out, const Reader<N>& r, const Recipe& recipe, const Cluster& cluster) {
+  const std::string kernel = kernel_prefix(recipe.attention);
+  out.attention_peak = out.half_peak;
+  static constexpr const char* kWidths[] = {"_64", "_128", "_256"};
+  for (int i = 0; i < 3; ++i) {
+    out.attention_share[i] = r.gpu(kernel + kWidths[i]);
+    out.attention_law[i].diagonal = r.gpu_plain(kernel + "_diagonal");
+    out.attention_law[i].tail = r.gpu_plain(kernel + "_tail");
+    out.attention_law[i].sms = cluster.datum("sm_count").value.value_or(r.gpu_plain("sm_count"));
+  }
+  out.attention_backward = r.gpu("attention_backward");
+}
+
+template <class N>
+void set_links(Prices<N>& out, const Reader<N>& r, const Cluster& cluster) {
+  out.domain = cluster.datum("scaleup_domain").value.value_or(static_cast<double>(cluster.gpus_per_node));
+  out.has_scaleout = cluster.datum("scaleout_bandwidth").value.has_value();
+  out.scaleup = BytesPerSecond<N>(r.datum("scaleup_bandwidth", "scale-up bandwidth", "B/s") * r.gpu("scaleup_share"));
+  out.scaleout = BytesPerSecond<N>(r.datum("scaleout_bandwidth", "scale-out bandwidth", "B/s") *
+                                   r.gpu("scaleout_share") * r.stack("network_share"));
+  out.scaleup_latency = Seconds<N>(r.gpu("scaleup_latency") + r.stack("collective_launch"));
+  out.scaleout_latency = Seconds<N>(r.gpu("scaleout_latency") + r.stack("collective_launch"));
+}
+
+template <class N>
+void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
+  out.accumulate_bytes = recipe.micro_batches() > 1 || recipe.layout.zero < 3 ? r.stack("accumulate_bytes") : N(0.0);
+  out.cast_bytes = operands(recipe.precision) == Operands::eight  ? r.stack("cast8_bytes")
+                   : operands(recipe.precision) == Operands::four ? r.stack("cast4_bytes")
+                                                                  : N(0.0);
+  out.gap = Seconds<N>(r.stack("gap"));
+  out.tp_exposed = r.stack("tp_exposed");
+  out.cp_exposed = r.stack("cp_exposed");
+  out.ep_exposed = r.stack("ep_exposed");
+  out.pp_exposed = recipe.layout.vpp > 1 ? r.stack("pp_exposed_interleaved") : r.stack("pp_exposed");
+  out.dp_hidden = r.stack("dp_hidden");
+  out.contention = r.stack("contention");
+  out.tail_elements = r.stack("tail_elements");
+  out.tail_per_rank = r.stack("tail_per_rank");
+  out.jitter = r.stack("jitter");
+  out.unfused_rate = r.gpu("unfused_rate");
+  out.step_fixed = Seconds<N>(r.stack("step_fixed"));
+  out.ring_attention = r.stack_plain("ring_attention") > 0;
+}
+
+}  // namespace
+
+template <class N>
+Prices<N> prices(const Cluster& cluster, const Stack& stack, const Recipe& recipe, const TimeParameters& parameters) {
+  const Reader<N> r(cluster, stack, parameters);
+  Prices<N> out;
+  const std::string_view half = recipe.precision == "fp16" || recipe.precision == "fp32" ? recipe.precision : "bf16";
+  out.peak = FlopsPerSecond<N>(r.datum(peak_field(recipe.precision), "dense peak", "FLOP/s"));
+  out.half_peak = FlopsPerSecond<N>(r.datum(peak_field(half), "dense peak of unquantised products", "FLOP/s"));
+  out.layers = product_price(r, recipe.precision, cluster);
+  out.head = product_price(r, half, cluster);
+  const N software = recipe.compile ? r.stack("passes_compiled") : r.stack("passes");
+  out.passes =
+      BytesPerSecond<N>(r.datum("memory_bandwidth", "memory bandwidth", "B/s") * r.gpu("pass_share") / software);
+  set_attention(out, r, recipe, cluster);
+  set_links(out, r, cluster);
+  set_habits(out, r, recipe);
+  return out;
+}
+
+template <class N>
+AttentionPrice<N> Prices<N>::attention(double head_dim) const {
+  const int at = head_dim <= 96 ? 0 : head_dim <= 160 ? 1 : 2;
+  AttentionPrice<N> out;
+  out.law = attention_law[at];
+  out.forward = attention_peak * attention_share[at];
+  out.backward = out.forward * attention_backward;
+  return out;
+}
+
+template <class N>
+Seconds<N> Prices<N>::product(const ProductPrice<N>& how, const GemmShape& s, double out_width) const {
+  const double flops = 2 * s.m * s.n * s.k * s.groups;
+  const double bytes = s.groups * (how.width * (s.m * s.k + s.k * s.n) + out_width * s.m * s.n);
+  const N tiled = leaf<N>(gemm_factor(how.law, s),
+                          [&] { return Origin{"tiles and waves of this shape", "", "src/cost/kernels", {}}; });
+  const N computing = (Flops<N>(read_off<N>(flops, "FLOPs", "FLOP")) / how.rate).number() * tiled;
+  const N moving = (Bytes<N>(read_off<N>(bytes, "bytes moved", "B")) / how.memory).number();
+  const double corner = corner_factor(plain(computing), plain(moving), how.law.corner);
+  const N rounded =
+      leaf<N>(corner, [] { return Origin{"arithmetic and memory overlap imperfectly", "", "src/cost/kernels", {}}; });
+  return Seconds<N>(larger(computing, moving) * rounded);
+}
+
+template <class N>
+Seconds<N> Prices<N>::pass(double bytes, const char* what) const {
+  return Bytes<N>(read_off<N>(bytes, what, "B")) / passes;
+}
+
+namespace {
+
+// Ranks of a group inside one scale-up domain.
+double inside(const RankGroup& group, double domain) {
+  if (group.size * group.stride <= domain) return group.size;
+  return std::clamp(domain / group.stride, 1.0, group.size);
+}
+
+}  // namespace
+
+template <class N>
+BytesPerSecond<N> Prices<N>::bandwidth(const RankGroup& group) const {
+  const double members = inside(group, domain);
+  if (members >= group.size || !has_scaleout) return scaleup;
+  const N links = leaf<N>(
+      members, [] { return Origin{"ranks of the group in a node, each with its link out", "", "rank order", {}}; });
+  const BytesPerSecond<N> out = scaleout * links;
+  return members > 1 ? BytesPerSecond<N>(smaller(out.number(), scaleup.number())) : out;
+}
+
+template <class N>
+Seconds<N> Prices<N>::latency(const RankGroup& group) const {
+  if (group.size <= 1) return Seconds<N>(N(0.0));
+  if (inside(group, domain) >= group.size || !has_scaleout) return scaleup_latency;
+  const N hops =
+      leaf<N>(math::log2(group.size), [] { return Origin{"hops", "", "log2 of the ranks across nodes", {}}; });
+  return scaleout_latency * hops;
+}
+
+template <class N>
+Seconds<N> Prices<N>::collective(CollectiveKind kind, double bytes, const RankGroup& group) const {
+  if (group.size <= 1) return Seconds<N>(N(0.0));
+  const double n = group.size;
+  const double rounds = kind == CollectiveKind::all_reduce ? 2.0 : 1.0;
+  const double members = inside(group, domain);
+  const bool stays = members >= n || !has_scaleout;
+  const Seconds<N> start = latency(group) * N(rounds);
+  if (kind == CollectiveKind::all_to_all && !stays) {
+    const Bytes<N> near(read_off<N>(bytes * (members - 1) / n, "bytes to ranks of this node", "B"));
+    const Bytes<N> far(read_off<N>(bytes * (n - members) / n, "bytes to ranks of other nodes", "B"));
+    return near / scaleup + far / scaleout + start;
+  }
+  const Bytes<N> sent(read_off<N>(bytes * rounds * (n - 1) / n, name(kind), "B"));
+  return sent / bandwidth(group) + start;
+}
+
+template <class N>
+Seconds<N> Prices<N>::send(double bytes, double distance) const {
+  const Bytes<N> sent(read_off<N>(bytes, "bytes sent to a neighbour", "B"));
+  const bool stays = distance < domain || !has_scaleout;
+  return sent / (stays ? scaleup : scaleout) + (stays ? scaleup_latency : scaleout_latency);
+}
+
+template struct Prices<double>;
+template struct Prices<Traced>;
+template Prices<double> prices<double>(const Cluster&, const Stack&, const Recipe&, const TimeParameters&);
+template Prices<Traced> prices<Traced>(const Cluster&, const Stack&, const Recipe&, const TimeParameters&);
+
+}  // namespace preflop

@@ -1,0 +1,87 @@
+// What work costs on one GPU of a machine under a stack's software: seconds of matrix products, attention
+// kernels, passes over memory and collectives. Built once per recipe; nothing here knows a model.
+//
+// Every rate is data (machine catalogue, data/time.csv) and stays visible when N is Traced; what depends
+// on a shape only (src/cost/kernels) enters as a plain factor.
+#pragma once
+
+#include "preflop/estimate.hpp"
+#include "src/cost/block_cost.hpp"
+#include "src/cost/kernels.hpp"
+#include "src/cost/parameters.hpp"
+
+namespace preflop {
+
+// The field of the machine's data that holds the dense peak of a precision: "bf16_flops".
+std::string_view peak_field(std::string_view precision);
+
+// A group of ranks that exchange: how many, and how far neighbours stand apart in the numbering tp, cp,
+// dp, pp (experts: etp, ep, edp, pp).
+struct RankGroup {
+  double size = 1;
+  double stride = 1;
+};
+
+// Matrix products of one operand width.
+template <class N>
+struct ProductPrice {
+  FlopsPerSecond<N> rate;    // sustained, endless products
+  BytesPerSecond<N> memory;  // of its operands
+  GemmLaw law;
+  double width = 2;  // bytes of an operand's element
+};
+
+template <class N>
+struct AttentionPrice {
+  FlopsPerSecond<N> forward, backward;  // asymptotic, this head width
+  AttentionLaw law;
+};
+
+template <class N>
+struct Prices {
+  FlopsPerSecond<N> peak;                        // dense, the recipe's precision
+  FlopsPerSecond<N> half_peak;                   // dense, bf16 or fp16: what unquantised products run in
+  ProductPrice<N> layers;                        // products of layers, in the recipe's precision
+  ProductPrice<N> head;                          // products that stay in 16 bits: output layer, routers
+  BytesPerSecond<N> passes;                      // memory-bound passes
+  BytesPerSecond<N> scaleup, scaleout;           // what a link delivers, per GPU and direction
+  Seconds<N> scaleup_latency, scaleout_latency;  // per collective; times log2(ranks) across nodes
+  double domain = 1;                             // GPUs that scale-up links join
+  bool has_scaleout = false;
+
+  // Habits of the stack's software.
+  N accumulate_bytes;  // per weight and micro-batch: gradients added into a buffer outside the product
+  N cast_bytes;        // per element that enters a quantised product, each direction; 0 unquantised
+  Seconds<N> gap;      // per layer and pass that the GPU waits for the host
+  N tp_exposed, cp_exposed, ep_exposed, pp_exposed;  // shares of those exchanges that nothing hides
+  N dp_hidden;   // share of the compute beside which data-parallel exchanges run; 0: nothing hides them
+  N contention;  // compute lost per second of an exchange that runs beside it
+  N tail_elements, tail_per_rank;  // gradients of the last bucket: at least / per data-parallel rank
+  N jitter;                        // per doubling of the nodes, of one micro-batch's compute
+  N unfused_rate;                  // share of the 16-bit peak of unfused attention products
+  Seconds<N> step_fixed;           // once a step: host work of clipping, scaling, logging
+  bool ring_attention = false;     // context parallelism passes keys round a ring; else all-to-all of heads
+
+  AttentionPrice<N> attention(double head_dim) const;
+  // t(m, k, n): reads both factors, writes the result of `out_width` bytes.
+  Seconds<N> product(const ProductPrice<N>& how, const GemmShape& shape, double out_width) const;
+  Seconds<N> pass(double bytes, const char* what) const;
+  // Bytes per second that one GPU of a group has for ring-like collectives: all ranks of the group in one
+  // node share the node's links out of it.
+  BytesPerSecond<N> bandwidth(const RankGroup& group) const;
+  Seconds<N> latency(const RankGroup& group) const;  // of one ring-like collective
+  // `bytes`: of the whole (gathered) tensor; all-to-all: of what one GPU holds.
+  Seconds<N> collective(CollectiveKind kind, double bytes, const RankGroup& group) const;
+  Seconds<N> send(double bytes, double distance) const;
+
+  // Constants by head width, for `attention`.
+  FlopsPerSecond<N> attention_peak;
+  N attention_share[3];  // head widths up to 64, 128, 256
+  N attention_backward;
+  AttentionLaw attention_law[3];
+};
+
+template <class N>
+Prices<N> prices(const Cluster& cluster, const Stack& stack, const Recipe& recipe, const TimeParameters& parameters);
+
+}  // namespace preflop

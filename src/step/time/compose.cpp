@@ -1,0 +1,202 @@
+#include "src/step/time/compose.hpp"
+
+#include <algorithm>
+
+#include "src/base/math.hpp"
+#include "src/cost/mesh.hpp"
+
+namespace preflop {
+
+namespace {
+
+template <class N>
+Seconds<N> zero() {
+  return Seconds<N>(N(0.0));
+}
+
+// Bytes per rank and round of a ring over n ranks.
+double ring_share(double n) { return n > 1 ? (n - 1) / n : 0; }
+
+template <class N>
+N read_off(double value, const char* label, const char* unit) {
+  return leaf<N>(value, [&] { return Origin{label, unit, "parameters of the stage on this GPU", {}}; });
+}
+
+// bytes each of `parameters` over a group.
+template <class N>
+Seconds<N> exchange(double parameters, double width, double ranks, const BytesPerSecond<N>& bandwidth,
+                    const Seconds<N>& latency, const char* what) {
+  if (ranks <= 1 || parameters <= 0) return zero<N>();
+  return Bytes<N>(read_off<N>(parameters * width * ring_share(ranks), what, "B")) / bandwidth + latency;
+}
+
+// Weights gathered, or gradients reduced, of dense and expert parameters, one after the other.
+template <class N>
+Seconds<N> both(double dense, double expert, double width, const StateTerms<N>& s, const char* what) {
+  return exchange(dense, width, s.dense_ranks, s.dense_bandwidth, s.dense_latency, what) +
+         exchange(expert, width, s.expert_ranks, s.expert_bandwidth, s.expert_latency, what);
+}
+
+// An exchange beside compute: what sticks out, and the compute that sharing the GPU costs.
+template <class N>
+Seconds<N> beside(const Seconds<N>& comm, const Seconds<N>& compute, const N& contention) {
+  const Seconds<N> out(larger((comm - compute).number(), N(0.0)));
+  return out + Seconds<N>(smaller(comm.number(), compute.number())) * contention;
+}
+
+}  // namespace
+
+template <class N>
+StateTerms<N> state_terms(const Recipe& r, const Prices<N>& prices) {
+  const Layout& l = r.layout;
+  const auto real = [](std::int64_t v) { return static_cast<double>(v); };
+  StateTerms<N> out;
+  out.zero = l.zero;
+  out.data_ranks = real(l.dp * l.cp);
+  const double shard = l.hsdp > 0 ? real(l.hsdp) : out.data_ranks;
+  out.replicas = out.data_ranks / shard;
+  const RankGroup dense{shard, real(l.tp)};
+  const RankGroup expert{real(l.edp()), real(l.etp * l.ep)};
+  const RankGroup replicas{out.replicas, real(l.tp) * shard};
+  out.dense_ranks = dense.size;
+  out.expert_ranks = expert.size;
+  out.dense_bandwidth = prices.bandwidth(dense);
+  out.expert_bandwidth = prices.bandwidth(expert);
+  out.replica_bandwidth = prices.bandwidth(replicas);
+  out.dense_latency = prices.latency(dense);
+  out.expert_latency = prices.latency(expert);
+  out.reduce_width = width(r.grad_dtype);
+  out.gather_width = r.activation_width();
+  const double master = r.master_dtype == Dtype::none ? 0 : width(r.master_dtype);
+  out.update_bytes = width(r.grad_dtype) + width(r.weight_dtype) + 2 * (master + 2 * width(r.moment_dtype));
+  return out;
+}
+
+template <class N>
+void add_piece(StageTime<N>& stage, const Piece<N>& piece, double count, const StateTerms<N>& states,
+               const Prices<N>& prices) {
+  const N times = leaf<N>(count, [] { return Origin{"equal blocks", "", "the stage's slice of the model", {}}; });
+  add_to(stage.parts, piece.forward, times);
+  add_to(stage.parts, piece.backward, times);
+  stage.forward = stage.forward + piece.forward_sum * times;
+  stage.backward = stage.backward + piece.backward_sum * times;
+  stage.dense += piece.dense * count;
+  stage.expert += piece.expert * count;
+  if (states.zero < 3 || states.dense_ranks <= 1) return;
+  const Seconds<N> gather = both(piece.dense, piece.expert, states.gather_width, states, "weights gathered");
+  const Seconds<N> reduce = both(piece.dense, piece.expert, states.reduce_width, states, "gradients reduced");
+  const Seconds<N> forward = beside(gather, piece.forward_sum, prices.contention) * times;
+  const Seconds<N> backward = beside(gather + reduce, piece.backward_sum, prices.contention) * times;
+  Seconds<N>& dp = stage.parts[static_cast<std::size_t>(Lost::dp_comm)];
+  dp = dp + named(forward, "gathers beside the forward pass", "s") +
+       named(backward, "gathers and reductions beside the backward pass", "s");
+  stage.forward = stage.forward + forward;
+  stage.backward = stage.backward + backward;
+}
+
+template <class N>
+Schedule<N> schedule_of(const Recipe& recipe, const BlockCost& layer, double nodes, const Prices<N>& prices) {
+  const Layout& l = recipe.layout;
+  Schedule<N> out;
+  out.pp = static_cast<double>(l.pp);
+  out.vpp = static_cast<double>(l.vpp);
+  out.micro_batches = static_cast<double>(recipe.micro_batches());
+  out.nodes = nodes;
+  out.hop = zero<N>();
+  if (l.pp > 1) {
+    const double bytes = volume("bsh", layer.extents, Mesh::of(l)).elements.real() * recipe.activation_width();
+    out.hop = prices.send(bytes, static_cast<double>(l.tp * l.cp * l.dp));
+  }
+  return out;
+}
+
+namespace {
+
+// Exchanges of gradients and weights once a step that no compute hides, of one stage.
+template <class N>
+Seconds<N> exposed_states(const StageTime<N>& stage, const StateTerms<N>& s, const Prices<N>& p) {
+  Seconds<N> replicas = zero<N>();
+  if (s.replicas > 1) {
+    const double bytes = 2 * stage.dense / s.dense_ranks * s.reduce_width * ring_share(s.replicas);
+    replicas = Bytes<N>(read_off<N>(bytes, "gradients averaged over the shard groups", "B")) / s.replica_bandwidth;
+  }
+  if (s.zero >= 3 || s.dense_ranks <= 1) return replicas;
+  const Seconds<N> reduce = both(stage.dense, stage.expert, s.reduce_width, s, "gradients reduced");
+  // Unsharded states: the other half of the all-reduce takes the place of the gather.
+  const double back = s.zero == 0 ? s.reduce_width : s.gather_width;
+  const Seconds<N> gather =
+      both(stage.dense, stage.expert, back, s, s.zero == 0 ? "gradients handed on" : "weights gathered");
+  const Seconds<N> comm = reduce + gather;
+  if (plain(p.dp_hidden) == 0) return comm + replicas;
+  const N smallest =
+      leaf<N>(s.data_ranks, [] { return Origin{"data-parallel ranks", "", "dp x cp", {}}; }) * p.tail_per_rank;
+  const N parameters = read_off<N>(stage.dense + stage.expert, "parameters", "");
+  const N bucket = smaller(parameters, larger(p.tail_elements, smallest));
+  const Seconds<N> tail = comm * (bucket / parameters);
+  const Seconds<N> beside_backward(larger((reduce - stage.backward * p.dp_hidden).number(), N(0.0)));
+  const Seconds<N> beside_forward =
+      s.zero == 0 ? gather : Seconds<N>(larger((gather - stage.forward * p.dp_hidden).number(), N(0.0)));
+  return Seconds<N>(smaller(comm.number(), (beside_backward + beside_forward + tail).number())) + replicas;
+}
+
+template <class N>
+Seconds<N> optimizer_seconds(const StageTime<N>& stage, const StateTerms<N>& s, const Prices<N>& p) {
+  const bool sharded = s.zero >= 1;
+  const double owned = stage.dense / (sharded ? s.dense_ranks : 1.0) + stage.expert / (sharded ? s.expert_ranks : 1.0);
+  return p.pass(owned * s.update_bytes, "states read and written");
+}
+
+template <class N>
+Seconds<N> longest(const std::array<Seconds<N>, 2>& two) {
+  return Seconds<N>(larger(two[0].number(), two[1].number()));
+}
+
+}  // namespace
+
+template <class N>
+StepParts<N> compose(const StageRun<N>* stages, std::size_t n, const Schedule<N>& q, const StateTerms<N>& states,
+                     const Prices<N>& p) {
+  StepParts<N> out;
+  const N m =
+      leaf<N>(q.micro_batches, [] { return Origin{"micro-batches", "", "global batch / (micro-batch x dp)", {}}; });
+  Seconds<N> slowest = zero<N>(), all = zero<N>(), dp = zero<N>(), update = zero<N>();
+  for (std::size_t i = 0; i < n; ++i) {
+    const StageTime<N>& t = stages[i].time;
+    const N count = leaf<N>(stages[i].count, [] { return Origin{"equal stages", "", "the pipeline split", {}}; });
+    const N share = leaf<N>(q.micro_batches * stages[i].count / q.pp,
+                            [] { return Origin{"micro-batches x share of the stages", "", "the pipeline split", {}}; });
+    add_to(out.parts, t.parts, share);
+    const Seconds<N> work = named(t.forward + t.backward, "one micro-batch of a stage", "s");
+    slowest = longest<N>({slowest, work});
+    all = all + work * count;
+    dp = longest<N>({dp, exposed_states(t, states, p)});
+    update = longest<N>({update, optimizer_seconds(t, states, p)});
+  }
+  const auto put = [&](Lost lost, const Seconds<N>& s) {
+    Seconds<N>& at = out.parts[static_cast<std::size_t>(lost)];
+    at = at + s;
+  };
+  if (q.pp > 1) {
+    put(Lost::imbalance, Seconds<N>(larger(((slowest - all / N(q.pp)) * m).number(), N(0.0))));
+    put(Lost::bubble, Seconds<N>(larger(((all - slowest) * N(q.bubble / q.vpp)).number(), N(0.0))));
+    put(Lost::pp_comm, q.hop * N(2 * (q.pp - 1)) + q.hop * N(2 * q.vpp) * m * p.pp_exposed);
+  }
+  put(Lost::dp_comm, dp);
+  put(Lost::optimizer, update);
+  put(Lost::launch, p.step_fixed);
+  put(Lost::other, slowest * m * p.jitter * N(math::log2(std::max(q.nodes, 1.0))));
+  out.seconds = sum_of(out.parts);
+  return out;
+}
+
+#define PREFLOP_INSTANTIATE(N)                                                                             \
+  template StateTerms<N> state_terms(const Recipe&, const Prices<N>&);                                     \
+  template void add_piece(StageTime<N>&, const Piece<N>&, double, const StateTerms<N>&, const Prices<N>&); \
+  template Schedule<N> schedule_of(const Recipe&, const BlockCost&, double, const Prices<N>&);             \
+  template StepParts<N> compose(const StageRun<N>*, std::size_t, const Schedule<N>&, const StateTerms<N>&, \
+                                const Prices<N>&);
+PREFLOP_INSTANTIATE(double)
+PREFLOP_INSTANTIATE(Traced)
+#undef PREFLOP_INSTANTIATE
+
+}  // namespace preflop

@@ -1,0 +1,79 @@
+// From pieces to a step. A stage is a sum of pieces; compose() turns the stages of a pipeline, what the
+// data-parallel ranks exchange and the optimizer into the step's breakdown.
+//
+// `estimate` and the search call the same functions. With N = double none of them allocates: adding a piece
+// is 2 x 16 multiplications and additions, compose() one pass over the distinct stages.
+//
+//   const Prices<N> prices = ...;                        once per (machine, stack, precision, attention, vpp > 1)
+//   const StateTerms<N> states = state_terms(...);        per (tp, cp, ep, etp, dp, zero, dtypes)
+//   StageTime<N> stage; add_piece(stage, piece, count, states);    per kind of block on the stage
+//   StageRun<N> runs[] = {{first, 1}, {middle, pp - 2}, {last, 1}};
+//   const StepParts<N> step = compose(runs, 3, schedule, states, prices);
+//
+// compose() is monotone in every piece, and its parts sum to the step.
+#pragma once
+
+#include <cstddef>
+
+#include "src/step/time/piece.hpp"
+
+namespace preflop {
+
+// What sharding makes data-parallel ranks exchange. Bandwidths are those of the groups (dense weights: dp x cp
+// ranks tp apart; experts: edp ranks etp x ep apart).
+template <class N>
+struct StateTerms {
+  int zero = 0;
+  double dense_ranks = 1, expert_ranks = 1;  // that share a state
+  double data_ranks = 1;                     // dp x cp: gradients are averaged over
+  BytesPerSecond<N> dense_bandwidth, expert_bandwidth;
+  Seconds<N> dense_latency, expert_latency;
+  double reduce_width = 4, gather_width = 2;  // bytes per gradient reduced, per weight gathered
+  double replicas = 1;                        // hsdp: shard groups whose gradients are averaged once a step
+  BytesPerSecond<N> replica_bandwidth;
+  double update_bytes = 30;  // read and written per owned parameter by the optimizer
+};
+template <class N>
+StateTerms<N> state_terms(const Recipe& recipe, const Prices<N>& prices);
+
+// One micro-batch on one stage.
+template <class N>
+struct StageTime {
+  Parts<N> parts{};
+  Seconds<N> forward, backward;
+  double dense = 0, expert = 0;  // parameters on one GPU of the stage
+};
+// `count` equal blocks, one after the other. With sharded weights (zero 3) the gathers and reductions of each
+// are laid beside its compute: what does not fit, and the compute that sharing the GPU costs, is dp_comm.
+template <class N>
+void add_piece(StageTime<N>& stage, const Piece<N>& piece, double count, const StateTerms<N>& states,
+               const Prices<N>& prices);
+
+template <class N>
+struct StageRun {
+  StageTime<N> time;
+  double count = 1;  // equal stages
+};
+
+template <class N>
+struct Schedule {
+  double pp = 1, vpp = 1, micro_batches = 1;
+  double nodes = 1;
+  double bubble = 1;  // share of the fill and drain of 1f1b that the schedule leaves: zero-bubble less
+  Seconds<N> hop;     // activations of one micro-batch, to the next stage: latency and bytes
+};
+template <class N>
+Schedule<N> schedule_of(const Recipe& recipe, const BlockCost& layer, double nodes, const Prices<N>& prices);
+
+template <class N>
+struct StepParts {
+  Parts<N> parts{};
+  Seconds<N> seconds;
+};
+// Work of the mean stage by kind, times the micro-batches; `imbalance`: what the slowest stage takes longer;
+// `bubble`: filling and draining, one micro-batch of every other stage over the virtual stages.
+template <class N>
+StepParts<N> compose(const StageRun<N>* stages, std::size_t n, const Schedule<N>& schedule, const StateTerms<N>& states,
+                     const Prices<N>& prices);
+
+}  // namespace preflop

@@ -1,0 +1,224 @@
+#include "src/step/time/piece.hpp"
+
+#include <vector>
+
+#include "src/model/tags.hpp"
+
+namespace preflop {
+
+template <class N>
+Seconds<N> sum_of(const Parts<N>& parts) {
+  if constexpr (is_traced<N>) {
+    std::vector<N> terms;
+    for (const Seconds<N>& s : parts) {
+      if (plain(s.number()) != 0) terms.push_back(s.number());
+    }
+    return Seconds<N>(total(terms));
+  } else {
+    double sum = 0;
+    for (const Seconds<N>& s : parts) sum += s.number();
+    return Seconds<N>(sum);
+  }
+}
+
+template <class N>
+void add_to(Parts<N>& sum, const Parts<N>& more, const N& times) {
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    if (is_traced<N> && plain(more[i].number()) == 0) continue;
+    sum[i] = is_traced<N> && plain(sum[i].number()) == 0 ? more[i] * times : sum[i] + more[i] * times;
+  }
+}
+
+double local_parameters(const BlockCost& block, bool expert) {
+  double out = 0;
+  for (const WeightItem& w : block.weights) {
+    if (w.owned && w.expert() == expert) out += w.volume.elements.real();
+  }
+  return out;
+}
+
+namespace {
+
+template <class N>
+class Pricer {
+ public:
+  Pricer(const BlockCost& block, const Recipe& recipe, bool is_layer, const Prices<N>& prices)
+      : block_(block), recipe_(recipe), is_layer_(is_layer), prices_(prices) {}
+
+  Piece<N> run() {
+    for (std::size_t i = 0; i < block_.work.size(); ++i) add_work(i);
+    for (const CollectiveItem& c : block_.collectives) add_collective(c);
+    if (is_layer_) add_launch();
+    out_.dense = local_parameters(block_, false);
+    out_.expert = local_parameters(block_, true);
+    out_.forward_sum = sum_of(out_.forward);
+    out_.backward_sum = sum_of(out_.backward);
+    return out_;
+  }
+
+ private:
+  static void put(Parts<N>& parts, Lost lost, const Seconds<N>& s) {
+    Seconds<N>& at = parts[static_cast<std::size_t>(lost)];
+    at = is_traced<N> && plain(at.number()) == 0 ? s : at + s;
+  }
+  void put(const WorkItem& w, Lost lost, const Seconds<N>& forward, const Seconds<N>& backward) {
+    const char* label = preflop::name(w.tag).data();
+    put(out_.forward, lost, named(forward, label, "s"));
+    put(out_.backward, lost, named(backward, label, "s"));
+    if (w.replayed) put(out_.backward, Lost::recompute, named(forward, label, "s"));
+  }
+
+  void add_work(std::size_t i) {
+    const WorkItem& w = block_.work[i];
+    const Lost elsewhere = w.logits ? Lost::logits : Lost::memory_bound;
+    if (w.kind == Kind::product) return add_product(i);
+    if (w.kind == Kind::attention) return add_attention(w);
+    if (w.kind == Kind::product2) return add_unfused(w);
+    const Lost lost = w.kind == Kind::softmax || group(w.tag) == "core" ? Lost::attention : elsewhere;
+    put(w, lost, prices_.pass(w.forward_bytes, "bytes moved"), prices_.pass(w.backward_bytes, "bytes moved"));
+  }
+
+  // All products of one launch at their first member.
+  void add_product(std::size_t i) {
+    const WorkItem& w = block_.work[i];
+    GemmShape shape{w.shape.m, w.shape.n, w.shape.k, w.shape.groups};
+    if (w.shape.merge >= 0) {
+      for (std::size_t j = 0; j < block_.work.size(); ++j) {
+        const WorkItem& other = block_.work[j];
+        if (j == i || other.kind != Kind::product || other.shape.merge != w.shape.merge) continue;
+        if (j < i) return;
+        shape.n += other.shape.n;
+      }
+    }
+    const bool half =
+        w.logits || w.tag == Tag::moe_router || w.tag == Tag::shared_scale_logit || group(w.tag) == "index";
+    const ProductPrice<N>& how = half ? prices_.head : prices_.layers;
+    constexpr double kResult = 2;
+    const double elements = shape.m * shape.groups;
+    Seconds<N> forward = prices_.product(how, shape, kResult);
+    Seconds<N> backward(N(0.0));
+    if (w.backward_passes > 0) backward = prices_.product(how, {shape.m, shape.k, shape.n, shape.groups}, kResult);
+    if (w.backward_passes > 1)
+      backward = backward + prices_.product(how, {shape.k, shape.n, shape.m, shape.groups}, kResult);
+    put(w, w.logits ? Lost::logits : Lost::gemm, forward, backward);
+    if (w.backward_passes > 1) {  // the weight's gradient is added to a buffer
+      const Seconds<N> added =
+          prices_.pass(shape.n * shape.k * shape.groups, "weights of the product") * prices_.accumulate_bytes;
+      put(out_.backward, w.logits ? Lost::logits : Lost::memory_bound, named(added, "gradient accumulation", "s"));
+    }
+    if (!half && plain(prices_.cast_bytes) > 0) {
+      const Seconds<N> in = prices_.pass(elements * shape.k, "elements quantised") * prices_.cast_bytes;
+      const Seconds<N> gradient = prices_.pass(elements * shape.n, "elements quantised") * prices_.cast_bytes;
+      put(w, Lost::memory_bound, in, gradient);
+    }
+  }
+
+  double visible(const WorkItem& w, Visible rule) const {
+    return visible_keys(rule, recipe_.seq, w.all_keys ? Count(0) : block_.window, block_.chunked && !w.all_keys);
+  }
+
+  // Fused: half of the scores, forward and 2.5 times that backward (recomputed scores are within it).
+  void add_attention(const WorkItem& w) {
+    constexpr double kBackwardWork = 2.5;
+    constexpr double kTailOfBackward = 0.5;  // backward runs over keys, too: idle neighbours matter less
+    const double keys = visible(w, Visible::causal);
+    const double cp = static_cast<double>(recipe_.layout.cp);
+    const double own = static_cast<double>(recipe_.seq) / (prices_.ring_attention ? cp : 1);
+    const double seq = std::min(own, 2 * keys);
+    const AttentionPrice<N> how = prices_.attention(w.head_dim);
+    const Flops<N> flops(leaf<N>(w.per_key * keys, [] {
+      return Origin{"FLOPs of the causal half", "FLOP", "read off the operator's axes", {}};
+    }));
+    AttentionLaw behind = how.law;
+    behind.tail *= kTailOfBackward;
+    const auto factor = [](double value) {
+      return leaf<N>(value,
+                     [] { return Origin{"diagonal, prologue and tail of this shape", "", "src/cost/kernels", {}}; });
+    };
+    const Seconds<N> forward = flops / how.forward * factor(attention_factor(how.law, seq, w.query_tiles));
+    const Seconds<N> backward =
+        flops / how.backward * factor(kBackwardWork * attention_factor(behind, seq, w.query_tiles));
+    put(w, Lost::attention, forward, backward);
+    if (recipe_.layout.cp > 1) add_context(w, forward, backward);
+  }
+
+  // Keys and values round the ring, hidden behind attention; or heads for tokens, all to all.
+  void add_context(const WorkItem& w, const Seconds<N>& forward, const Seconds<N>& backward) {
+    const double cp = static_cast<double>(recipe_.layout.cp);
+    const RankGroup group{cp, static_cast<double>(recipe_.layout.tp)};
+    if (!prices_.ring_attention) {
+      const Seconds<N> each =
+          prices_.collective(CollectiveKind::all_to_all, w.query_bytes + w.key_bytes, group) * prices_.cp_exposed;
+      put(w, Lost::cp_comm, each, each);
+      return;
+    }
+    constexpr double kHidden = 0.9;
+    const Seconds<N> there = prices_.send(w.key_bytes, group.stride * (cp - 1)) * N(cp - 1);
+    const Seconds<N> back = prices_.send(2 * w.key_bytes, group.stride * (cp - 1)) * N(cp - 1);
+    const auto exposed = [&](const Seconds<N>& comm, const Seconds<N>& compute) {
+      const Seconds<N> rest(larger((comm - compute * N(kHidden)).number(), N(0.0)));
+      return rest + prices_.scaleup_latency * N(cp - 1);
+    };
+    put(w, Lost::cp_comm, exposed(there, forward), exposed(back, backward));
+  }
+
+  // A product of two tensors that is a kernel of its own; with scores of every pair of tokens.
+  void add_unfused(const WorkItem& w) {
+    constexpr double kMisaligned = 12.2;  // head widths that are no multiple of 8: no tensor cores (BLOOM, d 108, 150)
+    constexpr double kHalfAligned = 1.05;
+    const auto width = static_cast<std::int64_t>(w.head_dim);
+    const double slower = width % 8 != 0 ? kMisaligned : width % 16 != 0 ? kHalfAligned : 1;
+    const double flops = w.per_key * visible(w, Visible::full) * slower;
+    const Seconds<N> computing =
+        Flops<N>(leaf<N>(flops, [] { return Origin{"FLOPs", "FLOP", "read off the operator's axes", {}}; })) /
+        (prices_.half_peak * prices_.unfused_rate);
+    const N passes = N(static_cast<double>(w.backward_passes));
+    put(w, Lost::attention, computing + prices_.pass(w.forward_bytes, "bytes moved"),
+        computing * passes + prices_.pass(w.backward_bytes, "bytes moved"));
+  }
+
+  void add_collective(const CollectiveItem& c) {
+    const Layout& l = recipe_.layout;
+    const double tp = static_cast<double>(l.tp), ep = static_cast<double>(l.ep), etp = static_cast<double>(l.etp);
+    const RankGroup group = c.group == Group::tp   ? RankGroup{tp, 1}
+                            : c.group == Group::ep ? RankGroup{ep, etp}
+                                                   : RankGroup{etp, 1};
+    const Lost lost = c.group == Group::tp ? Lost::tp_comm : Lost::ep_comm;
+    const N& exposed = c.group == Group::ep ? prices_.ep_exposed : prices_.tp_exposed;
+    const Seconds<N> time =
+        named(prices_.collective(c.kind, c.bytes(), group) * exposed, preflop::name(c.tag).data(), "s");
+    put(c.backward ? out_.backward : out_.forward, lost, time);
+    if (c.replayed) put(out_.backward, Lost::recompute, time);
+  }
+
+  // The host keeps the GPU waiting once a layer forward, twice backward, once more where all is recomputed.
+  void add_launch() {
+    if (plain(prices_.gap.number()) == 0) return;
+    bool all = true;
+    for (const WorkItem& w : block_.work) all = all && (w.kind != Kind::product || w.replayed);
+    put(out_.forward, Lost::launch, prices_.gap);
+    put(out_.backward, Lost::launch, prices_.gap * N(all ? 3.0 : 2.0));
+  }
+
+  const BlockCost& block_;
+  const Recipe& recipe_;
+  bool is_layer_;
+  const Prices<N>& prices_;
+  Piece<N> out_;
+};
+
+}  // namespace
+
+template <class N>
+Piece<N> price_block(const BlockCost& block, const Recipe& recipe, bool is_layer, const Prices<N>& prices) {
+  return Pricer<N>(block, recipe, is_layer, prices).run();
+}
+
+template Seconds<double> sum_of(const Parts<double>&);
+template Seconds<Traced> sum_of(const Parts<Traced>&);
+template void add_to(Parts<double>&, const Parts<double>&, const double&);
+template void add_to(Parts<Traced>&, const Parts<Traced>&, const Traced&);
+template Piece<double> price_block(const BlockCost&, const Recipe&, bool, const Prices<double>&);
+template Piece<Traced> price_block(const BlockCost&, const Recipe&, bool, const Prices<Traced>&);
+
+}  // namespace preflop
