@@ -156,7 +156,7 @@ template <class N>
 Prices<N> prices(const Cluster& cluster, const Stack& stack, const Recipe& recipe, const TimeParameters& parameters) {
   const Reader<N> r(cluster, stack, parameters);
   Prices<N> out;
-  const std::string_view half = recipe.precision == "fp16" || recipe.precision == "fp32" ? recipe.precision : "bf16";
+  const std::string half = recipe.precision == "fp16" || recipe.precision == "fp32" ? recipe.precision : "bf16";
   out.peak = FlopsPerSecond<N>(r.datum(peak_field(recipe.precision), "dense peak", "FLOP/s"));
   out.half_peak = FlopsPerSecond<N>(r.datum(peak_field(half), "dense peak of unquantised products", "FLOP/s"));
   out.layers = product_price(r, recipe.precision, cluster);
