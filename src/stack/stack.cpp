@@ -36,7 +36,14 @@ Status check_finished(const TomlTable& table, const Stack& s) {
   return Nothing{};
 }
 
-// A file's stacks: one per generation, each on top of the one before it; one alone without any.
+bool waits_for_parent(const TomlTable& file, const std::vector<Stack>& known) {
+  const auto parent = file.find<std::string>("inherits");
+  return parent && parent->has_value() &&
+         std::none_of(known.begin(), known.end(), [&](const Stack& s) { return s.name == **parent; });
+}
+
+// A file's stacks: one per generation, each on top of the one before it, or, with `on = "base"`, of the
+// file itself; one alone without any.
 Status add_file(const TomlTable& file, std::vector<Stack>& out) {
   const auto stack_name = file.get<std::string>("name");
   if (!stack_name) return stack_name.error();
@@ -46,13 +53,14 @@ Status add_file(const TomlTable& file, std::vector<Stack>& out) {
     if (!parent) return parent.error();
     const auto it = std::find_if(out.rbegin(), out.rend(), [&](const Stack& s) { return s.name == *parent; });
     if (it == out.rend())
-      return Error{file.where("inherits"), "no stack '" + *parent + "' before this file",
-                   "the name of a stack whose file sorts before"};
+      return Error{file.where("inherits"), "no stack '" + *parent + "', or one that inherits from this",
+                   "the name of a stack"};
     stack = *it;
   }
   stack.name = *stack_name;
   stack.generation.clear();
   if (Status s = apply_stack_table(file, stack); !s) return s;
+  const Stack base = stack;
   const auto generations = file.find<std::vector<TomlTable>>("generation");
   if (!generations) return generations.error();
   if (!generations->has_value()) {
@@ -63,6 +71,12 @@ Status add_file(const TomlTable& file, std::vector<Stack>& out) {
   for (const TomlTable& table : **generations) {
     const auto id = table.get<std::string>("id");
     if (!id) return id.error();
+    const auto on = table.find<std::string>("on");
+    if (!on) return on.error();
+    if (on->has_value()) {
+      if (**on != "base") return Error{table.where("on"), "no generation can be built on '" + **on + "'", "base"};
+      stack = base;
+    }
     stack.generation = *id;
     if (Status s = apply_stack_table(table, stack); !s) return s;
     if (Status s = check_finished(table, stack); !s) return s;
@@ -94,11 +108,28 @@ Result<StackCatalogue> StackCatalogue::load(const std::map<std::string, std::str
     if (path.starts_with(kFolder)) files[std::string(path.substr(kFolder.size()))] = embedded(path);
   }
   for (const auto& [file, text] : overlays) files[file] = text;
+  // A file waits until its parent has been read, whatever the two are called.
+  std::vector<TomlTable> waiting;
   for (const auto& [file, text] : files) {
-    const auto table = TomlTable::parse(text, "data/stacks/" + file);
+    auto table = TomlTable::parse(text, "data/stacks/" + file);
     if (!table) return table.error();
-    if (Status s = add_file(*table, out.stacks_); !s) return s.error();
+    waiting.push_back(std::move(table).value());
   }
+  while (!waiting.empty()) {
+    std::vector<TomlTable> later;
+    for (TomlTable& table : waiting) {
+      if (waits_for_parent(table, out.stacks_)) {
+        later.push_back(std::move(table));
+        continue;
+      }
+      if (Status s = add_file(table, out.stacks_); !s) return s.error();
+    }
+    if (later.size() == waiting.size()) return add_file(later.front(), out.stacks_).error();
+    waiting = std::move(later);
+  }
+  // By name, generations in their own order: a listing does not depend on who inherits from whom.
+  std::stable_sort(out.stacks_.begin(), out.stacks_.end(),
+                   [](const Stack& a, const Stack& b) { return a.name < b.name; });
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "preflop/estimate.hpp"
 #include "preflop/recipe.hpp"
 #include "preflop/result.hpp"
 #include "src/model/operators.hpp"
@@ -69,23 +70,43 @@ struct Hold {
 };
 
 // Storage that follows parameters instead of operators while the step runs: FSDP's gathered weights and
-// gradients, buffers of their reduction. Only where states are sharded over more than one rank.
+// gradients, buffers of their reduction, an optimizer's copies of the gradients.
 struct LiveRule {
   enum class Unit : std::uint8_t { layer, head, embedding, stage };
   enum class When : std::uint8_t { always, without_pipeline, with_pipeline };
   Unit unit = Unit::layer;
   When when = When::always;
+  Term term = Term::transients;
   std::string what;  // "gathered weight"
   double copies = 1;
   double width = 0;                 // bytes per parameter; 0 = the compute type's
-  std::vector<std::string> during;  // names of moments
-  int min_zero = 3;                 // the least ZeRO stage that has it
+  std::vector<std::string> during;  // names of moments; empty = at all of them
+  int min_zero = 3;                 // the least and the last ZeRO stage that have it
+  int max_zero = 3;
+  std::vector<std::string> precision;  // only in these; empty = in all
+  bool sharded = false;                // this rank's shard of the stage's parameters, not the whole unit
+  bool alone = false;                  // also where no other rank holds the same parameters
   std::string source;
 };
 
 struct Scalar {
   double value = 0;
   std::string source;
+  // Other values on some architectures (sm70, ...), where the number belongs to GPU and driver.
+  struct OnArch {
+    std::string arch;
+    double value = 0;
+    std::string source;
+  };
+  std::vector<OnArch> on;
+
+  // The scalar on one architecture, without further alternatives.
+  Scalar at(std::string_view arch) const {
+    for (const OnArch& o : on) {
+      if (o.arch == arch) return {o.value, o.source, {}};
+    }
+    return {value, source, {}};
+  }
 };
 
 struct Stack {
@@ -104,12 +125,13 @@ struct Stack {
   int zero_default = 0;
   bool sp_default = false;  // sequence parallelism whenever tp > 1
   bool compile_default = false;
-  // How reserved memory follows: `reserved_factor` x the peak, or x the sum of what is kept and every
-  // moment's working set (blocks of one moment that do not serve another).
-  bool reserved_sums_moments = false;
+  // How reserved memory follows: `reserved_factor` x the peak, or x the sum of the peak and the working
+  // sets of these other moments (blocks of one moment that do not serve another).
+  std::vector<std::string> reserved_sums;
   std::string recompute_default = "none";
   bool experts = true;                 // false: what its expert layers keep is not built yet
   bool uneven_stages = false;          // embedding and loss may count as slots of the pipeline split
+  bool split_by_cost = false;          // layers are dealt by the work of their matrices, the head's included
   std::vector<std::string> schedules;  // the first one is the default
   std::vector<AttentionKernel> kernels;
   Dtype weight_dtype = Dtype::bf16, grad_dtype = Dtype::bf16, master_dtype = Dtype::fp32, moment_dtype = Dtype::fp32;
@@ -125,6 +147,7 @@ struct Stack {
   Scalar reserved_factor_compiled;   // the same with compiled layers; 0 = no difference
   Scalar context_bytes;              // CUDA context and kernels, outside the allocator
   Scalar communicator_bytes;         // per communicator of more than one rank, outside the allocator
+  Scalar more_communicators;         // beside one for each parallel size above 1
   std::vector<std::string> sources;  // of the file as a whole
 
   const LossRule* loss(LossKind kind) const;

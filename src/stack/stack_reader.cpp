@@ -191,7 +191,8 @@ Status read_defaults(const TomlTable& table, Stack& stack) {
 }
 
 Status read_legal(const TomlTable& table, Stack& stack) {
-  if (Status s = table.only_keys({"zero", "schedules", "attention", "experts", "uneven_stages"}); !s) return s;
+  if (Status s = table.only_keys({"zero", "schedules", "attention", "experts", "uneven_stages", "split_by_cost"}); !s)
+    return s;
   if (const auto v = table.find<std::vector<std::int64_t>>("zero"); !v)
     return v.error();
   else if (v->has_value())
@@ -210,6 +211,7 @@ Status read_legal(const TomlTable& table, Stack& stack) {
   }
   if (Status s = read_flag(table, "experts", stack.experts); !s) return s;
   if (Status s = read_flag(table, "uneven_stages", stack.uneven_stages); !s) return s;
+  if (Status s = read_flag(table, "split_by_cost", stack.split_by_cost); !s) return s;
   const auto kernels = table.find<std::vector<std::string>>("attention");
   if (!kernels) return kernels.error();
   if (!kernels->has_value()) return Nothing{};
@@ -235,8 +237,8 @@ Status with_table(const TomlTable& table, const char* key, Read read, Stack& sta
 
 Status apply_stack_table(const TomlTable& table, Stack& stack) {
   if (Status s = table.only_keys({"name", "id", "inherits", "summary", "sources", "selective", "defaults", "legal",
-                                  "save", "rewrite", "loss", "segment", "live", "hold", "scalar",
-                                  "reserved_sums_moments", "generation"});
+                                  "save", "rewrite", "loss", "segment", "live", "hold", "scalar", "reserved_sums",
+                                  "generation", "on"});
       !s)
     return s;
   if (const auto v = table.find<std::string>("summary"); !v)
@@ -254,7 +256,11 @@ Status apply_stack_table(const TomlTable& table, Stack& stack) {
   if (Status s = with_table(table, "defaults", read_defaults, stack); !s) return s;
   if (Status s = with_table(table, "legal", read_legal, stack); !s) return s;
   if (Status s = with_table(table, "scalar", read_scalars, stack); !s) return s;
-  if (Status s = read_flag(table, "reserved_sums_moments", stack.reserved_sums_moments); !s) return s;
+  if (table.has("reserved_sums")) {
+    auto moments = moments_of(table, "reserved_sums");
+    if (!moments) return moments.error();
+    stack.reserved_sums = std::move(moments).value();
+  }
   if (table.has("live")) stack.live.clear();  // likewise one set of rules
   if (Status s = each(table, "live", read_live, stack); !s) return s;
   if (table.has("hold")) stack.holds.clear();

@@ -21,6 +21,19 @@ Result<std::vector<std::string>> tags_of(const TomlTable& table, const char* key
   return tags;
 }
 
+Result<std::vector<std::string>> moments_of(const TomlTable& table, const char* key) {
+  auto moments = table.get<std::vector<std::string>>(key);
+  if (!moments) return moments;
+  std::vector<std::string> known;
+  for (int m = 0; m < kMoments; ++m) known.emplace_back(name(static_cast<Moment>(m)));
+  for (const std::string& moment : *moments) {
+    if (std::find(known.begin(), known.end(), moment) == known.end()) {
+      return bad(table, key, "no moment '" + moment + "'", text::list(known));
+    }
+  }
+  return moments;
+}
+
 Status read_flag(const TomlTable& table, const char* key, bool& out) {
   const auto value = table.find<bool>(key);
   if (!value) return value.error();
@@ -74,26 +87,14 @@ Status read_word(const TomlTable& table, const char* key, const std::vector<std:
   return bad(table, key, "unknown word '" + **text + "'", text::list(known));
 }
 
-Status read_moments(const TomlTable& table, LiveRule& rule) {
-  auto during = table.get<std::vector<std::string>>("during");
-  if (!during) return during.error();
-  std::vector<std::string> known;
-  for (int m = 0; m < kMoments; ++m) known.emplace_back(name(static_cast<Moment>(m)));
-  for (const std::string& moment : *during) {
-    if (std::find(known.begin(), known.end(), moment) == known.end()) {
-      return bad(table, "during", "no moment '" + moment + "'", text::list(known));
-    }
-  }
-  rule.during = std::move(during).value();
-  return Nothing{};
-}
-
 }  // namespace
 
 Status read_live(const TomlTable& table, Stack& stack) {
   using Unit = LiveRule::Unit;
   using When = LiveRule::When;
-  if (Status s = table.only_keys({"unit", "when", "what", "copies", "width", "during", "min_zero", "source"}); !s)
+  if (Status s = table.only_keys({"unit", "when", "term", "what", "copies", "width", "during", "min_zero", "max_zero",
+                                  "precision", "sharded", "alone", "source"});
+      !s)
     return s;
   LiveRule rule;
   if (Status s = read_word<Unit>(
@@ -121,10 +122,32 @@ Status read_live(const TomlTable& table, Stack& stack) {
     *slot = number->value_or(*slot);
     if (*slot < 0) return bad(table, key, "a negative value", "0 or more");
   }
-  const auto zero = table.find<std::int64_t>("min_zero");
-  if (!zero) return zero.error();
-  rule.min_zero = static_cast<int>(zero->value_or(rule.min_zero));
-  if (Status s = read_moments(table, rule); !s) return s;
+  if (Status s = read_word<Term>(table, "term",
+                                 {{"transients", Term::transients},
+                                  {"gradients", Term::gradients},
+                                  {"weights", Term::weights},
+                                  {"optimizer", Term::optimizer},
+                                  {"buffers", Term::buffers}},
+                                 rule.term);
+      !s)
+    return s;
+  for (const auto& [key, slot] : {std::pair("min_zero", &rule.min_zero), std::pair("max_zero", &rule.max_zero)}) {
+    const auto zero = table.find<std::int64_t>(key);
+    if (!zero) return zero.error();
+    *slot = static_cast<int>(zero->value_or(*slot));
+  }
+  if (table.has("precision")) {
+    auto precision = table.get<std::vector<std::string>>("precision");
+    if (!precision) return precision.error();
+    rule.precision = std::move(precision).value();
+  }
+  if (Status s = read_flag(table, "sharded", rule.sharded); !s) return s;
+  if (Status s = read_flag(table, "alone", rule.alone); !s) return s;
+  if (table.has("during")) {
+    auto during = moments_of(table, "during");
+    if (!during) return during.error();
+    rule.during = std::move(during).value();
+  }
   stack.live.push_back(std::move(rule));
   return Nothing{};
 }
@@ -159,7 +182,26 @@ constexpr ScalarRow kScalars[] = {{"grouped_workspace_bytes", &Stack::grouped_wo
                                   {"context_bytes", &Stack::context_bytes},
                                   {"optimizer_temporary_width", &Stack::optimizer_temporary_width},
                                   {"reserved_factor_compiled", &Stack::reserved_factor_compiled},
+                                  {"more_communicators", &Stack::more_communicators},
                                   {"communicator_bytes", &Stack::communicator_bytes}};
+
+Status read_on_arch(const TomlTable& entry, Scalar& out) {
+  if (!entry.has("on")) return Nothing{};
+  const auto rows = entry.get<std::vector<TomlTable>>("on");
+  if (!rows) return rows.error();
+  for (const TomlTable& row : *rows) {
+    if (Status s = row.only_keys({"arch", "value", "source"}); !s) return s;
+    const auto arch = row.get<std::string>("arch");
+    const auto value = row.get<double>("value");
+    const auto source = row.get<std::string>("source");
+    if (!arch) return arch.error();
+    if (!value) return value.error();
+    if (!source) return source.error();
+    if (*value < 0) return bad(row, "value", "a negative value", "0 or more");
+    out.on.push_back({*arch, *value, *source});
+  }
+  return Nothing{};
+}
 
 }  // namespace
 
@@ -176,7 +218,8 @@ Status read_scalars(const TomlTable& table, Stack& stack) {
     const auto source = entry->get<std::string>("source");
     if (!source) return source.error();
     if (*value < 0) return bad(*entry, "value", "a negative value", "0 or more");
-    stack.*row.member = {*value, *source};
+    stack.*row.member = {*value, *source, {}};
+    if (Status s = read_on_arch(*entry, stack.*row.member); !s) return s;
   }
   return Nothing{};
 }

@@ -13,6 +13,8 @@ namespace preflop {
 Error bad(const TomlTable& table, std::string_view key, std::string what, std::string valid);
 // A list of operator tags or groups, each of which some operator bears.
 Result<std::vector<std::string>> tags_of(const TomlTable& table, const char* key = "tags");
+// A list of names of moments.
+Result<std::vector<std::string>> moments_of(const TomlTable& table, const char* key);
 // A switch; an absent key changes nothing.
 Status read_flag(const TomlTable& table, const char* key, bool& out);
 

@@ -18,13 +18,31 @@ Status check_countable(const Analysed& a) {
                "a smaller model, --seq or --micro-batch"};
 }
 
+// Elements of a block's matrices, a tied head's too: what a token's products cost.
+double matrix_work(const Model& model, int block) {
+  const Block& b = model.blocks[static_cast<std::size_t>(block)];
+  double out = 0;
+  for (const Op& op : b.ops) {
+    for (const Weight& w : op.weights) {
+      if (w.role == Role::matrix) out += volume(w.axes, b.extents, Mesh{}).elements.real();
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Recipe& recipe) {
   if (Status s = check_legal(model, stack, recipe); !s) return s.error();
   std::int64_t layers = 0;
   for (const BlockRun& run : model.layers) layers += run.count;
-  Result<Split> split = split_layers(layers, recipe.layout, stack, model.mtp_layers());
+  std::vector<double> costs;
+  if (stack.split_by_cost) {
+    for (const BlockRun& run : model.layers)
+      costs.insert(costs.end(), static_cast<std::size_t>(run.count), matrix_work(model, run.block));
+    costs.push_back(matrix_work(model, model.head));
+  }
+  Result<Split> split = split_layers(layers, recipe.layout, stack, model.mtp_layers(), costs);
   if (!split) return split.error();
   Analysed out;
   out.model = &model;

@@ -1,11 +1,14 @@
 #include "src/step/memory.hpp"
 
+#include <algorithm>
+
 namespace preflop {
 
 namespace {
 
-// What the caching allocator holds: the peak, or, where blocks of one moment do not serve another, what
-// is kept plus every moment's working set; times the stack's factor.
+// What the caching allocator holds: the peak and, where blocks of one moment do not serve another, the working
+// sets of the other moments that the stack names and what is kept for the backward pass where the peak is not
+// in it; times the stack's factor.
 template <class N>
 Bytes<N> reserved_bytes(const Analysed& a, const StageMemory<N>& stage,
                         const std::vector<std::pair<Moment, Ledger<N>>>& ledgers) {
@@ -13,11 +16,16 @@ Bytes<N> reserved_bytes(const Analysed& a, const StageMemory<N>& stage,
   const N reserved_factor =
       leaf<N>(factor.value, [&] { return Origin{"reserved / allocated", "", factor.source, {}}; });
   Bytes<N> base = stage.allocated;
+  const Bytes<N> kept_at_peak = stage.terms[static_cast<int>(Term::activations)];
+  std::vector<N> kept = {kept_at_peak.number()};
   for (const auto& [moment, ledger] : ledgers) {
     if (moment == stage.moment || !reserved_beside_peak(*a.stack, moment)) continue;
+    kept.push_back(ledger.terms[static_cast<int>(Term::activations)].number());
     base += named(ledger.terms[static_cast<int>(Term::logits)] + ledger.terms[static_cast<int>(Term::transients)],
                   "working set of another moment", "B");
   }
+  if (stage.moment == Moment::optimizer_step)
+    base += named(Bytes<N>(largest(kept)) - kept_at_peak, "kept before the peak", "B");
   return named(base * reserved_factor, "reserved", "B");
 }
 
@@ -29,27 +37,31 @@ const Scalar& reserved_factor_of(const Stack& stack, const Recipe& recipe) {
 }
 
 bool reserved_beside_peak(const Stack& stack, Moment moment) {
-  return stack.reserved_sums_moments && (moment == Moment::loss || moment == Moment::last_layer_backward);
+  const auto& summed = stack.reserved_sums;
+  return std::find(summed.begin(), summed.end(), name(moment)) != summed.end();
 }
 
 template <class N>
-Bytes<N> outside_allocator(const Stack& stack, const Layout& layout) {
-  const Scalar& context = stack.context_bytes;
-  const Scalar& communicator = stack.communicator_bytes;
+Bytes<N> outside_allocator(const Stack& stack, const Layout& layout, const Gpu& gpu) {
+  const Scalar context = stack.context_bytes.at(gpu.arch);
+  const Scalar communicator = stack.communicator_bytes.at(gpu.arch);
+  const Scalar& more = stack.more_communicators;
   const Bytes<N> own(leaf<N>(context.value, [&] { return Origin{"CUDA context", "B", context.source, {}}; }));
   const Bytes<N> each(
       leaf<N>(communicator.value, [&] { return Origin{"one communicator", "B", communicator.source, {}}; }));
-  const N count =
-      leaf<N>(communicators(layout), [] { return Origin{"communicators", "", "parallel sizes above 1", {}}; });
+  const int sizes = communicators(layout);
+  N count = leaf<N>(sizes, [] { return Origin{"communicators", "", "parallel sizes above 1", {}}; });
+  if (more.value > 0 && sizes > 0)
+    count = count + leaf<N>(more.value, [&] { return Origin{"further communicators", "", more.source, {}}; });
   return named(own + each * count, "outside the allocator", "B");
 }
-template Bytes<double> outside_allocator<double>(const Stack&, const Layout&);
-template Bytes<Traced> outside_allocator<Traced>(const Stack&, const Layout&);
+template Bytes<double> outside_allocator<double>(const Stack&, const Layout&, const Gpu&);
+template Bytes<Traced> outside_allocator<Traced>(const Stack&, const Layout&, const Gpu&);
 
 namespace {
 
 template <class N>
-StageMemory<N> stage_memory(const Analysed& a, const Stage& stage) {
+StageMemory<N> stage_memory(const Analysed& a, const Stage& stage, const Gpu& gpu) {
   StageMemory<N> out;
   out.stage = stage.index;
   out.layers = stage.layer_count();
@@ -72,7 +84,7 @@ StageMemory<N> stage_memory(const Analysed& a, const Stage& stage) {
   }
   out.allocated = Bytes<N>(named(largest(candidates), "allocated", "B"));
   out.reserved = reserved_bytes(a, out, ledgers);
-  out.context = outside_allocator<N>(*a.stack, a.recipe.layout);
+  out.context = outside_allocator<N>(*a.stack, a.recipe.layout, gpu);
   out.device = named(out.reserved + out.context, "device", "B");
   return out;
 }
@@ -92,7 +104,7 @@ std::optional<Bytes<N>> checkpoint_bytes(const Analysed& a) {
 template <class N>
 MemoryEstimate<N> memory_estimate(const Analysed& a, const Cluster& cluster) {
   MemoryEstimate<N> out;
-  for (const Stage& stage : a.stages) out.stages.push_back(stage_memory<N>(a, stage));
+  for (const Stage& stage : a.stages) out.stages.push_back(stage_memory<N>(a, stage, cluster.gpu));
   for (std::size_t i = 1; i < out.stages.size(); ++i) {
     if (out.stages[out.peak_stage].allocated < out.stages[i].allocated) out.peak_stage = i;
   }

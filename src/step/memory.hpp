@@ -43,12 +43,14 @@ MemoryEstimate<N> memory_estimate(const Analysed& a, const Cluster& cluster);
 // How many ranks share the states of a weight: those of dp x cp; of an expert's weight those left beside ep
 // and etp (the world of a stage is the same for both); at most hsdp of them.
 std::int64_t shard_group(const Layout& layout, bool expert);
-// Reserved memory over allocated; and does this moment's working set add to what is reserved at the peak?
+// Reserved memory over allocated; and does this moment's working set (logits and transients) add to what is
+// reserved at the peak of another moment? Where the peak is the optimizer step and any does, so does the most
+// that is kept for the backward pass at those moments.
 const Scalar& reserved_factor_of(const Stack& stack, const Recipe& recipe);
 bool reserved_beside_peak(const Stack& stack, Moment moment);
 // CUDA context, kernels and communicators.
 template <class N>
-Bytes<N> outside_allocator(const Stack& stack, const Layout& layout);
+Bytes<N> outside_allocator(const Stack& stack, const Layout& layout, const Gpu& gpu);
 
 // Ranks' communicators of more than one member: tp, cp, dp, pp, ep, etp.
 int communicators(const Layout& layout);

@@ -196,21 +196,34 @@ std::vector<BlockRun> unit_blocks(const Analysed& a, const Stage& stage, LiveRul
   return largest;
 }
 
-// What sharding over ranks needs beside the shards while the step runs, by the stack's rules.
+bool lists(const std::vector<std::string>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// What follows the parameters beside their states while the step runs, by the stack's rules.
 void add_live(std::vector<Line>& out, const Analysed& a, const Stage& stage, Moment moment) {
   const bool pipeline = a.recipe.layout.pp > 1;
   for (const LiveRule& rule : a.stack->live) {
-    if (a.recipe.layout.zero < rule.min_zero) continue;
+    const int zero = a.recipe.layout.zero;
+    if (zero < rule.min_zero || zero > rule.max_zero) continue;
+    if (!rule.precision.empty() && !lists(rule.precision, a.recipe.precision)) continue;
     if (rule.when == LiveRule::When::without_pipeline && pipeline) continue;
     if (rule.when == LiveRule::When::with_pipeline && !pipeline) continue;
-    if (std::find(rule.during.begin(), rule.during.end(), name(moment)) == rule.during.end()) continue;
+    if (!rule.during.empty() && !lists(rule.during, name(moment))) continue;
     const double bytes = rule.width > 0 ? rule.width : a.recipe.activation_width();
+    if (rule.sharded) {
+      const Line line{rule.term, rule.what, "", {}, bytes, rule.copies, 1, rule.source};
+      for (const bool expert : {false, true}) {
+        const std::int64_t shard = shard_group(a.recipe.layout, expert);
+        if (shard > 1 || rule.alone) add_shard(out, a, stage, expert, shard, line);
+      }
+      continue;
+    }
     for (const BlockRun& run : unit_blocks(a, stage, rule.unit)) {
       const double layers = static_cast<double>(run.count);
       for (const WeightItem& w : cost(a, run.block).weights) {
-        if (!holds(stage, w) || shard_group(a.recipe.layout, w.expert()) == 1) continue;
-        out.push_back(
-            {Term::transients, rule.what, name(w.tag), w.volume, bytes, layers * rule.copies, layers, rule.source});
+        if (!holds(stage, w) || (shard_group(a.recipe.layout, w.expert()) == 1 && !rule.alone)) continue;
+        out.push_back({rule.term, rule.what, name(w.tag), w.volume, bytes, layers * rule.copies, layers, rule.source});
       }
     }
   }

@@ -25,9 +25,25 @@ std::vector<std::int64_t> first_last_split(std::int64_t layers, std::int64_t pp)
   return {};
 }
 
+// Blocks are dealt in order: a stage is full once the work so far passes its share of the whole
+// (nanotron models/base.py build_model). The last of `costs` is the head: it stands on the last stage.
+std::vector<std::int64_t> split_by_cost(const std::vector<double>& costs, std::int64_t pp) {
+  std::vector<std::int64_t> out(static_cast<std::size_t>(pp), 0);
+  const double whole = std::accumulate(costs.begin(), costs.end(), 0.0);
+  double done = 0;
+  std::int64_t stage = 0;
+  for (std::size_t i = 0; i + 1 < costs.size(); ++i) {
+    ++out[static_cast<std::size_t>(stage)];
+    done += costs[i];
+    if (done > whole * static_cast<double>(stage + 1) / static_cast<double>(pp) && stage + 1 < pp) ++stage;
+  }
+  return out;
+}
+
 }  // namespace
 
-Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stack& stack, std::int64_t mtp) {
+Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stack& stack, std::int64_t mtp,
+                           const std::vector<double>& costs) {
   const std::int64_t pp = layout.pp;
   const std::int64_t chunks = pp * layout.vpp;
   if (!layout.layers_per_stage.empty()) {
@@ -45,6 +61,8 @@ Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stac
     }
     return Split{given, "given"};
   }
+  if (stack.split_by_cost && pp > 1 && layout.vpp == 1 && !costs.empty())
+    return Split{split_by_cost(costs, pp), "by the work of the layers and the output layer"};
   // Chunks that hold nothing but the embedding or the loss are legal: slots, not layers, are dealt.
   const bool by_slots = stack.uneven_stages && layout.vpp > 1 && (layers + 2) % chunks == 0;
   if (chunks > layers && !by_slots) {

@@ -32,7 +32,9 @@ struct Split {
   std::string how;
 };
 // Multi-token prediction layers stand on the last stage; where embedding and loss count as slots, so do they.
-Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stack& stack, std::int64_t mtp = 0);
+// `costs`: work of every layer and, last, of the head, for stacks that deal layers by it (split_by_cost).
+Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stack& stack, std::int64_t mtp = 0,
+                           const std::vector<double>& costs = {});
 
 std::vector<Stage> make_stages(const Model& model, const Split& split, std::int64_t vpp);
 
