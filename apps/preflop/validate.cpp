@@ -100,6 +100,9 @@ Status write_docs(const Report& report, const std::string& folder) {
   if (!is_folder(folder))
     return Error{"--write-docs", text::quoted(folder) + " is not a folder", "a folder, such as docs"};
   if (Status s = write_text(accuracy_page(report), folder + "/accuracy.md"); !s) return s;
+  const Result<std::string> cases = user_case_page(report);
+  if (!cases) return cases.error();
+  if (Status s = write_text(*cases, folder + "/user-cases.md"); !s) return s;
   for (const auto& [metric, file] : {std::pair{"time.step_seconds", "time"}, std::pair{"memory.allocated", "allocated"},
                                      std::pair{"memory.reserved", "reserved"}, std::pair{"memory.device", "device"}}) {
     const std::string svg = accuracy_svg(report, metric);
@@ -152,11 +155,12 @@ Report validate_all(const std::vector<RowTable>& all, Validator& validator) {
 }  // namespace
 
 std::vector<Flag> validate_flags() {
-  std::vector<Flag> out = {{"rows", "FILE.csv", "your own measured runs (docs/rows-format.md); - for stdin", "rows"},
-                           {"source", "NAME", "one source of the project's, such as llm-foundry", "rows"},
-                           {"worst", "N", "how many of the rows farthest off are listed (10)", "rows"},
-                           {"explain", "ID", "one row: its recipe, and the prediction beside the measurement", "rows"},
-                           {"write-docs", "FOLDER", "write accuracy.md and its pictures there", "output"}};
+  std::vector<Flag> out = {
+      {"rows", "FILE.csv", "your own measured runs (docs/rows-format.md); - for stdin", "rows"},
+      {"source", "NAME", "one source of the project's, such as llm-foundry", "rows"},
+      {"worst", "N", "how many of the rows farthest off are listed (10)", "rows"},
+      {"explain", "ID", "one row: its recipe, and the prediction beside the measurement", "rows"},
+      {"write-docs", "FOLDER", "write accuracy.md, its pictures and user-cases.md there", "output"}};
   for (Flag& flag : output_flags()) out.push_back(std::move(flag));
   return out;
 }

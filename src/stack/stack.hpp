@@ -32,7 +32,7 @@ struct Save {
 };
 
 struct Rewrite {
-  enum class Rule : std::uint8_t { merge, fuse, copy_slices, copy_result };
+  enum class Rule : std::uint8_t { merge, fuse, copy_slices, copy_result, repeat_heads };
   enum class When : std::uint8_t { always, fused_attention, unfused_attention, context_parallel, compiled };
   Rule rule = Rule::merge;
   When when = When::always;

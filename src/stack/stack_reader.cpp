@@ -74,8 +74,10 @@ Status read_rewrite(const TomlTable& table, Stack& stack) {
     r.rule = Rewrite::Rule::copy_result;
   else if (*rule == "copy_slices")
     r.rule = Rewrite::Rule::copy_slices;
+  else if (*rule == "repeat_heads")
+    r.rule = Rewrite::Rule::repeat_heads;
   else
-    return bad(table, "rule", "no rewrite '" + *rule + "'", "merge, fuse, copy_slices or copy_result");
+    return bad(table, "rule", "no rewrite '" + *rule + "'", "merge, fuse, copy_slices, copy_result or repeat_heads");
   auto tags = tags_of(table);
   if (!tags) return tags.error();
   r.tags = std::move(tags).value();

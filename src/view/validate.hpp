@@ -22,6 +22,8 @@ std::string explain_row_text(const Row& row, const Explained& explained);
 
 // docs/accuracy.md.
 std::string accuracy_page(const Report& report);
+// docs/user-cases.md: what users asked about memory, saw, and what preflop says. Error: the questions' data file.
+Result<std::string> user_case_page(const Report& report);
 // Predicted against measured of one metric, both axes logarithmic. Empty: nothing to draw.
 std::string accuracy_svg(const Report& report, const std::string& metric);
 

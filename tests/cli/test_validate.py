@@ -97,6 +97,8 @@ class Options(unittest.TestCase):
     def test_page_and_pictures(self):
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(run("--write-docs", folder).returncode, 0)
+            with open(os.path.join(folder, "user-cases.md")) as file:
+                self.assertRegex(file.read(), r"\| uc09c \| 28\.90 GiB reserved, ran \| \d+\.\d\d GiB \([-+]\d+\.\d %\), fits \|")
             self.assertIn("# Accuracy", (pathlib.Path(folder) / "accuracy.md").read_text())
             self.assertIn("<svg", (pathlib.Path(folder) / "accuracy-time.svg").read_text())
 

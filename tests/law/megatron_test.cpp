@@ -103,14 +103,17 @@ TEST(MegatronRecompute, CoreAttentionUnderFlashCostsMemory) {
   }
 }
 
+// With the scores go the keys and values repeated for every query head (2 H); in their stead stay the keys (K)
+// and the merged product (H + 2 K), of which the values are a view.
 TEST(MegatronRecompute, CoreAttentionUnfusedDropsTheScores) {
   const Size& z = kLlama70;
+  const i64 T = z.s * z.b;
   for (i64 t : kTp) {
     Recipe r = megatron(z, t);
     r.attention = AttentionKernel::unfused;
     const i64 none = kept(z, r);
     r.recompute.kind = RecomputeKind::selective;
-    EXPECT_EQ(none - kept(z, r), 2 * z.H * z.s * z.s * z.b / t);
+    EXPECT_EQ(none - kept(z, r), 2 * z.H * z.s * T / t + 2 * T * (z.H / t - 3 * local_kv(z, t)) * z.d);
   }
 }
 

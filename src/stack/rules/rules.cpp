@@ -113,6 +113,31 @@ void copy_result(Block& block, const std::vector<std::string>& tags) {
   }
 }
 
+void repeat_heads(Block& block, const std::vector<std::string>& tags) {
+  if (block.extents[Axis::heads] == block.extents[Axis::kv_heads]) return;
+  std::vector<Op> out;
+  for (Op& op : block.ops) {
+    if (any_match(op.tag, tags)) {
+      for (Operand& in : op.in) {
+        const Tensor original = tensor(block, in.tensor);
+        if (!original.axes.has(Axis::kv_heads) || !in.axes.has(Axis::heads)) continue;
+        Axes repeated;
+        for (const Axis axis : original.axes) repeated.push(axis == Axis::kv_heads ? Axis::heads : axis);
+        block.tensors.push_back({repeated, original.element, block.stores++});
+        Op copy;
+        copy.kind = Kind::copy;
+        copy.tag = Tag::core_copy;
+        copy.in = {{in.tensor, original.axes}};
+        copy.out = static_cast<TensorId>(block.tensors.size() - 1);
+        in.tensor = copy.out;
+        out.push_back(std::move(copy));
+      }
+    }
+    out.push_back(std::move(op));
+  }
+  block.ops = std::move(out);
+}
+
 Block rewrite(Block block, const Stack& stack, const Recipe& recipe) {
   const bool fused = recipe.attention != AttentionKernel::unfused;
   for (const Rewrite& r : stack.rewrites) {
@@ -132,6 +157,9 @@ Block rewrite(Block block, const Stack& stack, const Recipe& recipe) {
         break;
       case Rewrite::Rule::copy_result:
         copy_result(block, r.tags);
+        break;
+      case Rewrite::Rule::repeat_heads:
+        repeat_heads(block, r.tags);
         break;
     }
   }

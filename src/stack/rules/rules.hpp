@@ -25,6 +25,10 @@ void copy_slices(Block& block, const std::vector<std::string>& tags);
 // its own result is then a storage apart.
 void copy_result(Block& block, const std::vector<std::string>& tags);
 
+// Keys and values that operators of the given tags read for more query heads than they have are copied, once
+// for each query head, before they are read.
+void repeat_heads(Block& block, const std::vector<std::string>& tags);
+
 // All rewrites of a stack that apply to this recipe: its attention kernel, context-parallel size and
 // compilation.
 Block rewrite(Block block, const Stack& stack, const Recipe& recipe);
