@@ -3,7 +3,9 @@
 #include <cmath>
 #include <set>
 
+#include "src/base/text.hpp"
 #include "src/machine/cluster.hpp"
+#include "src/step/recompute_worth.hpp"
 
 namespace preflop {
 
@@ -70,6 +72,9 @@ EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
     out.warnings.push_back("no verdict: the memory of " + cluster.gpu.id + " is not known" +
                            (why.empty() ? "" : ": " + why));
   }
+  if (const std::optional<double> more = recompute_keeps_more(a); more && *more >= 0)
+    out.warnings.push_back("this recomputation frees nothing: a micro-batch keeps " +
+                           (*more > 0 ? text::bytes_iec(*more) + " more than without it" : std::string("as much")));
   for (const std::string& note : a.model->notes) out.warnings.push_back("the model: " + note);
   if (!out.step && !cluster.memory_only) out.warnings.push_back("no step time: " + missing_rates(a, cluster));
   return out;

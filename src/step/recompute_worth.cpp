@@ -1,0 +1,25 @@
+#include "src/step/recompute_worth.hpp"
+
+namespace preflop {
+
+namespace {
+
+double kept(const Analysed& a) {
+  double bytes = 0;
+  for (const BlockRun& run : a.model->layers)
+    bytes += static_cast<double>(run.count) * a.blocks[static_cast<std::size_t>(run.block)].saved_bytes();
+  return bytes;
+}
+
+}  // namespace
+
+std::optional<double> recompute_keeps_more(const Analysed& a) {
+  if (a.recipe.recompute.kind == RecomputeKind::none) return std::nullopt;
+  Recipe without = a.recipe;
+  without.recompute = {};
+  const Result<Analysed> plain = analyse_recipe(*a.model, *a.stack, without);
+  if (!plain) return std::nullopt;
+  return kept(a) - kept(*plain);
+}
+
+}  // namespace preflop
