@@ -26,7 +26,10 @@ Result<int> run_estimate(const Args& args) {
   if (!posed) return posed.error();
   const Estimate e = estimate<double>(posed->problem.analysed, posed->problem.cluster);
   timing.lap("estimate");
-  const TextOptions options{args.has("verbose"), args.has("quiet")};
+  constexpr std::size_t kChanges = 3;
+  const TextOptions options{
+      args.has("verbose"), args.has("quiet"),
+      verdict_changes(posed->problem.analysed, posed->problem.cluster, e.memory.verdict, kChanges)};
   if (Status s = emit(args, [&] { return estimate_json_value(e); }, [&] { return estimate_text(e, options); }); !s)
     return s.error();
   timing.lap("output");

@@ -234,6 +234,19 @@ std::string assumed_text(const Estimate& e, bool everything) {
   return out;
 }
 
+// "recompute=full: it would fit, 3.1 GiB to spare"
+std::string changes_text(const std::vector<VerdictChange>& changes) {
+  std::string out;
+  for (const VerdictChange& c : changes) {
+    const std::string verdict = c.verdict == Verdict::no      ? "it would not fit"
+                                : c.verdict == Verdict::tight ? "it would be tight"
+                                                              : "it would fit";
+    const std::string margin = c.margin < 0 ? text::gib(-c.margin) + " short" : text::gib(c.margin) + " to spare";
+    out += "  with " + c.choice + " " + verdict + ", " + margin + "\n";
+  }
+  return out;
+}
+
 std::string warnings_text(const Estimate& e) {
   std::string out;
   for (const std::string& warning : e.warnings) {
@@ -253,7 +266,8 @@ std::string estimate_text(const Estimate& e, const TextOptions& options) {
   std::string out =
       first_line(e) + "\n" + recipe_text(e) + "\nMemory per GPU, GiB, at the fullest moment of each stage\n";
   out += memory_table(e.memory, options.everything) + moments_text(e.memory);
-  return out + compute_text(e) + step_text(e) + run_text(e) + assumed_text(e, options.everything) + warnings_text(e);
+  return out + compute_text(e) + step_text(e) + run_text(e) + assumed_text(e, options.everything) +
+         changes_text(options.changes) + warnings_text(e);
 }
 
 std::string napkin_text(const NapkinInput& in, const Napkin& n, const NapkinWords& words) {

@@ -2,15 +2,18 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "preflop/estimate.hpp"
 #include "src/run/napkin.hpp"
+#include "src/step/verdict_changes.hpp"
 
 namespace preflop {
 
 struct TextOptions {
-  bool everything = false;  // -v: every stage, every assumption
-  bool brief = false;       // -q: the first line only
+  bool everything = false;             // -v: every stage, every assumption
+  bool brief = false;                  // -q: the first line only
+  std::vector<VerdictChange> changes;  // choices that nobody made and that would change the verdict
 };
 
 std::string estimate_text(const Estimate& estimate, const TextOptions& options);
