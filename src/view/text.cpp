@@ -234,15 +234,14 @@ std::string assumed_text(const Estimate& e, bool everything) {
   return out;
 }
 
-// "recompute=full: it would fit, 3.1 GiB to spare"
+// "  recompute=full: fits, 3.1 GiB to spare"
 std::string changes_text(const std::vector<VerdictChange>& changes) {
-  std::string out;
+  if (changes.empty()) return "";
+  std::string out = "The verdict with one of them changed and all else as it is\n";
   for (const VerdictChange& c : changes) {
-    const std::string verdict = c.verdict == Verdict::no      ? "it would not fit"
-                                : c.verdict == Verdict::tight ? "it would be tight"
-                                                              : "it would fit";
     const std::string margin = c.margin < 0 ? text::gib(-c.margin) + " short" : text::gib(c.margin) + " to spare";
-    out += "  with " + c.choice + " " + verdict + ", " + margin + "\n";
+    out +=
+        "  " + c.choice + ": " + (c.verdict == Verdict::no ? "does not fit" : name(c.verdict)) + ", " + margin + "\n";
   }
   return out;
 }

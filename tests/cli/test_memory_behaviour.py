@@ -158,18 +158,20 @@ class Activations(unittest.TestCase):
 
 class Verdicts(unittest.TestCase):
     def test_choices_that_change_the_verdict_do(self):
-        words = {"it would fit": "fits", "it would be tight": "tight", "it would not fit": "no"}
+        words = {"fits": "fits", "tight": "tight", "does not fit": "no"}
         seen = set()
         for args in (["llama3-8b", "--on", "8xh100-sxm", "--tp", "1", "--dp", "8", "--stack", "torchtitan"],
                      ["llama3-70b", "--on", "64xh100-sxm", "--tp", "8", "--pp", "2", "--global-batch", "512"],
                      ["llama3-70b", "--on", "16xh100-sxm", "--tp", "8", "--pp", "2", "--global-batch", "512"],
                      ["gpt3-175b", "--on", "256xa100-80", "--tp", "8", "--pp", "8", "--global-batch", "512"]):
             text = subprocess.run([PREFLOP, "estimate", *args], capture_output=True, text=True).stdout
-            now = memory(*args)["verdict"]
-            for choice, says in re.findall(r"^  with (\S+) (it would (?:fit|be tight|not fit)), ", text, re.M):
+            whole = json.loads(run(*args).stdout)
+            now = whole["memory"]["verdict"]
+            for choice, says in re.findall(r"^  (\w+=\w+): (fits|tight|does not fit), ", text, re.M):
                 key, value = choice.split("=")
                 with self.subTest(args=args, choice=choice):
-                    verdict = memory(*args, "--" + key.replace("_", "-"), value)["verdict"]
+                    same = [] if key == "recompute" else ["--recompute", whole["recipe"]["recompute"]]
+                    verdict = memory(*args, *same, "--" + key.replace("_", "-"), value)["verdict"]
                     self.assertEqual(verdict, words[says])
                     self.assertNotEqual(verdict, now)
                 seen.add(key)
