@@ -106,7 +106,7 @@ Result<int> run_mfu(const Args& args) {
   const Estimate e = estimate<double>(problem.analysed, problem.cluster);
   const Result<Utilisation> use = utilisation(problem.analysed, e, *measured, *peak, posed->catalogues->machines);
   if (!use) return use.error();
-  const TextOptions options{args.has("verbose"), args.has("quiet"), {}};
+  const TextOptions options{args.has("verbose"), args.has("quiet")};
   if (Status s = emit(args, [&] { return mfu_json_value(*use, e); }, [&] { return mfu_text(*use, e, options); }); !s)
     return s.error();
   return kDone;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "src/adapt/gpu_defaults.hpp"
 #include "src/adapt/layout_rule.hpp"
 #include "src/adapt/recipe_keys.hpp"
 #include "src/adapt/request.hpp"
@@ -325,7 +326,10 @@ Result<Problem> pose(const Request& request, const Catalogues& catalogues) {
   out.stack = *stack;
   recipe.stack = out.stack->name;
   recipe.stack_generation = out.stack->generation;
-  if (Status s = read_numerics(request, *out.stack, recipe); !s) return s.error();
+  const Result<GpuDefaults> here = with_gpu_defaults(request, *out.stack, out.cluster.gpu);
+  if (!here) return here.error();
+  for (const std::string& assumption : here->assumed) assume(recipe, assumption);
+  if (Status s = read_numerics(here->request, *out.stack, recipe); !s) return s.error();
   if (Status s = read_sequence(request, out.architecture, recipe); !s) return s.error();
   if (Status s = read_experts(request, out.architecture, recipe); !s) return s.error();
 

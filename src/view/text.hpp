@@ -11,9 +11,9 @@
 namespace preflop {
 
 struct TextOptions {
-  bool everything = false;             // -v: every stage, every assumption
-  bool brief = false;                  // -q: the first line only
-  std::vector<VerdictChange> changes;  // choices that nobody made and that would change the verdict
+  bool everything = false;                  // -v: every stage, every assumption
+  bool brief = false;                       // -q: the first line only
+  std::vector<VerdictChange> changes = {};  // choices that nobody made and that would change the verdict
 };
 
 std::string estimate_text(const Estimate& estimate, const TextOptions& options);

@@ -1,0 +1,73 @@
+#include "src/adapt/gpu_defaults.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "src/adapt/recipe_keys.hpp"
+#include "src/base/text.hpp"
+#include "src/stack/stack_reader.hpp"
+
+namespace preflop {
+
+namespace {
+
+// Compute capability times ten of an NVIDIA chip: sm90 -> 90. Nothing for other vendors.
+std::optional<int> capability(const Gpu& gpu) {
+  if (!gpu.arch.starts_with("sm")) return std::nullopt;
+  int out = 0;
+  for (const char c : std::string_view(gpu.arch).substr(2)) {
+    if (c < '0' || c > '9') return std::nullopt;
+    out = 10 * out + (c - '0');
+  }
+  return out;
+}
+
+bool runs(AttentionKernel kernel, const Gpu& gpu) {
+  const std::optional<int> sm = capability(gpu);
+  const bool amd = gpu.arch.starts_with("gfx");
+  if (!sm && !amd) return true;  // chips of which we know nothing
+  switch (kernel) {
+    case AttentionKernel::unfused:
+    case AttentionKernel::sdpa:  // takes whichever kernel there is
+      return true;
+    case AttentionKernel::fa1:
+      return amd || *sm >= 75;
+    case AttentionKernel::fa2:
+      return amd || *sm >= 80;
+    case AttentionKernel::cudnn:
+      return !amd && *sm >= 80;
+    case AttentionKernel::fa3:
+      return !amd && *sm == 90;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<GpuDefaults> with_gpu_defaults(const Request& request, const Stack& stack, const Gpu& gpu) {
+  GpuDefaults out{request, {}};
+  const std::optional<int> sm = capability(gpu);
+  if (text_of(request, "precision") == nullptr && sm && *sm < 80) {
+    out.request.keys["precision"] = "fp16";
+    out.assumed.push_back("precision=fp16 (" + gpu.id + " has no bf16)");
+  }
+  if (const std::string* text = text_of(request, "attention")) {
+    const auto kernel = attention_kernel_of(*text);
+    if (!kernel || runs(*kernel, gpu)) return out;  // an unknown name is refused where it is read
+    std::vector<std::string> valid;
+    for (const AttentionKernel k : stack.kernels) {
+      if (runs(k, gpu)) valid.emplace_back(name(k));
+    }
+    return Error{"--attention", *text + " does not run on " + gpu.id + " (" + gpu.arch + ")", text::list(valid)};
+  }
+  if (runs(stack.kernels.front(), gpu)) return out;
+  const auto first = std::find_if(stack.kernels.begin(), stack.kernels.end(),
+                                  [&](AttentionKernel kernel) { return runs(kernel, gpu); });
+  if (first == stack.kernels.end()) return out;
+  out.request.keys["attention"] = name(*first);
+  out.assumed.push_back("attention=" + std::string(name(*first)) + " (" + name(stack.kernels.front()) +
+                        " does not run on " + gpu.id + ")");
+  return out;
+}
+
+}  // namespace preflop

@@ -1,0 +1,22 @@
+// What a chip cannot run decides defaults, and refuses flags.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/adapt/request.hpp"
+
+namespace preflop {
+
+struct GpuDefaults {
+  Request request;                   // with the keys that this chip decides
+  std::vector<std::string> assumed;  // "precision=fp16 (v100-32 has no bf16)"
+};
+
+// Volta and Turing have no bf16 and no FlashAttention 2 or cuDNN attention (compute capability 8.0); FlashAttention 3
+// is Hopper's; cuDNN is NVIDIA's. Where nothing is given, the nearest that runs is taken; what is given and cannot
+// run is refused. Sources: NVIDIA CUDA C++ Programming Guide, arithmetic by compute capability; the README of
+// Dao-AILab/flash-attention; cuDNN support matrix, fused attention.
+Result<GpuDefaults> with_gpu_defaults(const Request& request, const Stack& stack, const Gpu& gpu);
+
+}  // namespace preflop
