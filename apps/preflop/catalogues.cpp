@@ -108,4 +108,11 @@ Result<int> run_stacks(const Args& args) {
   return done(emit(args, [&] { return stack_json(**stack); }, [&] { return stack_card(**stack); }));
 }
 
+Result<int> run_optimizers(const Args& args) {
+  if (args.words.empty()) return done(emit(args, [] { return optimizers_json(); }, [] { return optimizers_text(); }));
+  const Result<const Optimizer*> optimizer = find_optimizer(args.words[0]);
+  if (!optimizer) return optimizer.error();
+  return done(emit(args, [&] { return optimizer_json(**optimizer); }, [&] { return optimizer_card(**optimizer); }));
+}
+
 }  // namespace preflop::cli

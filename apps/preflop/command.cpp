@@ -72,6 +72,13 @@ const std::vector<Command>& commands() {
        {"NAME"},
        output_flags,
        run_stacks},
+      {"optimizers",
+       "[NAME]",
+       "what each optimizer keeps of a weight, with its source",
+       "preflop optimizers muon",
+       {"NAME"},
+       output_flags,
+       run_optimizers},
   };
   return kCommands;
 }

@@ -33,6 +33,7 @@ Result<int> run_models(const Args&);
 Result<int> run_gpus(const Args&);
 Result<int> run_platforms(const Args&);
 Result<int> run_stacks(const Args&);
+Result<int> run_optimizers(const Args&);
 Result<int> run_validate(const Args&);
 int run_request(const std::vector<std::string>& args);
 

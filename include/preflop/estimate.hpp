@@ -51,14 +51,25 @@ struct StageMemory {
   Bytes<N> device;                            // reserved + context
 };
 
+// Changes of the recipe that together make it fit.
+template <class N>
+struct WayOut {
+  std::string change;                      // flags: "--recompute full --micro-batch 1"
+  Bytes<N> freed;                          // of allocated memory on the fullest stage
+  std::optional<Ratio<N>> seconds_factor;  // step time over that of the recipe as it is
+};
+
 template <class N>
 struct MemoryEstimate {
   Verdict verdict = Verdict::unknown;
   std::optional<Bytes<N>> capacity;
-  std::optional<Bytes<N>> margin;  // capacity - (allocated + context) of the worst stage; negative when short
+  // capacity - (allocated, at the upper end of its band, + context) of the worst stage; negative when short
+  std::optional<Bytes<N>> margin;
   std::vector<StageMemory<N>> stages;
   std::size_t peak_stage = 0;
   std::optional<Bytes<N>> checkpoint;
+  std::optional<Bytes<N>> low_device, high_device;  // 80 % band of the fullest stage's device memory
+  std::vector<WayOut<N>> way_out;                   // when it does not fit: what would make it fit, cheapest first
 };
 
 template <class N>

@@ -27,8 +27,8 @@ const std::vector<Key>& request_keys() {
       {"schedule", "NAME", "parallel", "pipeline schedule of the stack", ""},
       {"layers_per_stage", "N,N,..", "parallel", "layers of each pipeline stage", ""},
 
-      {"precision", "NAME", "numerics", "bf16, fp16 or fp32", ""},
-      {"optimizer", "NAME", "numerics", "adamw", ""},
+      {"precision", "NAME", "numerics", "bf16, fp16, fp32, fp8-tensorwise, fp8-delayed, .., mxfp8, nvfp4", ""},
+      {"optimizer", "NAME", "numerics", "adamw, adamw-8bit, sgd, .. (see preflop optimizers)", ""},
       {"weight_dtype", "DTYPE", "numerics", "storage of weights", ""},
       {"grad_dtype", "DTYPE", "numerics", "storage of gradients", ""},
       {"master_dtype", "DTYPE", "numerics", "storage of master weights; none: the weights are their own", ""},

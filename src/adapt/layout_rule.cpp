@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/stack/optimizer.hpp"
+
 namespace preflop {
 
 namespace {
@@ -63,9 +65,11 @@ bool states_cannot_fit(const Model& model, const Cluster& cluster, const Recipe&
   const double dense = counted_parameters(model, Counted::main).real() - experts;
   const double params = dense / static_cast<double>(l.tp * l.pp) + experts / static_cast<double>(l.ep * l.etp * l.pp);
   const double shard = static_cast<double>(std::max(l.dp * l.cp, l.edp()));
+  const Result<const Optimizer*> optimizer = find_optimizer(r.optimizer);
+  const double moments = optimizer ? width_over_all(**optimizer, r.moment_dtype) : 0;
   const double weights = width(r.weight_dtype) / (r.layout.zero >= 3 ? shard : 1);
   const double gradients = width(r.grad_dtype) / (r.layout.zero >= 2 ? shard : 1);
-  const double states = (width(r.master_dtype) + 2 * width(r.moment_dtype)) / (r.layout.zero >= 1 ? shard : 1);
+  const double states = (width(r.master_dtype) + moments) / (r.layout.zero >= 1 ? shard : 1);
   return params * (weights + gradients + states) > *capacity.value;
 }
 

@@ -4,6 +4,7 @@
 
 #include "src/base/text.hpp"
 #include "src/base/units.hpp"
+#include "src/stack/optimizer.hpp"
 #include "src/stack/stack_reader.hpp"
 #include "src/step/compute.hpp"
 
@@ -43,16 +44,10 @@ Status read_precision(const Request& request, Recipe& recipe) {
     recipe.precision = "bf16";
     return Nothing{};
   }
-  static const std::vector<std::string> kBuilt = {"bf16", "fp16", "fp32"};
-  static const std::vector<std::string> kLater = {"fp8-tensorwise", "fp8-delayed", "fp8-rowwise",
-                                                  "fp8-blockwise",  "mxfp8",       "nvfp4"};
-  if (std::find(kLater.begin(), kLater.end(), *text) != kLater.end())
-    return Error{"--precision", *text + " is not built yet", text::list(kBuilt)};
-  if (std::find(kBuilt.begin(), kBuilt.end(), *text) == kBuilt.end()) {
-    std::vector<std::string> all = kBuilt;
-    all.insert(all.end(), kLater.begin(), kLater.end());
-    return text::unknown_name("--precision", "precision", *text, all);
-  }
+  std::vector<std::string> known = {"bf16", "fp16", "fp32"};
+  for (const std::string& scaled : scaled_precision_names()) known.push_back(scaled);
+  if (std::find(known.begin(), known.end(), *text) == known.end())
+    return text::unknown_name("--precision", "precision", *text, known);
   recipe.precision = *text;
   return Nothing{};
 }
@@ -204,9 +199,9 @@ Status read_numerics(const Request& request, const Stack& stack, Recipe& recipe)
   recipe.compile = compile->value_or(stack.compile_default);
   if (!*compile && stack.compile_default) assume(recipe, "compile", "true", "stack " + stack.name);
   if (const std::string* text = text_of(request, "optimizer")) {
-    if (*text != "adamw" && *text != "adam")
-      return Error{"--optimizer", text::quoted(*text) + " is not built yet", "adamw"};
-    recipe.optimizer = "adamw";
+    const Result<const Optimizer*> optimizer = find_optimizer(*text);
+    if (!optimizer) return optimizer.error();
+    recipe.optimizer = (*optimizer)->name;
   } else {
     assume(recipe, "optimizer", "adamw", "");
   }

@@ -86,6 +86,7 @@ class Builder {
   }
 
   void stack();
+  std::string generation_of(std::string_view name, std::string_view date) const;
   std::string generation(std::string_view name, std::string_view wanted);
   void model();
   void cluster();

@@ -70,8 +70,10 @@ void Builder::layout() {
   if (gbs_ > 0) key("global_batch", num(gbs_));
   experts();
   const std::string* zero = cell("zero");
+  // torchtitan keeps weights gathered under a pipeline: the same sharding, and the stack knows it.
+  const bool kept_gathered = out_.stack == "torchtitan" && pp_ > 1 && zero != nullptr && whole("zero") == 2;
   if (zero != nullptr)
-    key("zero", num(whole("zero")));
+    key("zero", kept_gathered ? "3" : num(whole("zero")));
   else if (dp_ > 1 && stack_ != nullptr)
     assume("zero", num(stack_->zero_default));
   std::int64_t shard = whole("hsdp");

@@ -43,9 +43,21 @@ std::string Builder::generation(std::string_view name, std::string_view wanted) 
   return out;
 }
 
+// Of a stack whose generations are months, the newest that is not after the row's, else its first.
+std::string Builder::generation_of(std::string_view name, std::string_view date) const {
+  std::string best;
+  std::string oldest;
+  for (const Stack& s : catalogues_.stacks.all()) {
+    const bool month = s.generation.size() == 7 && s.generation.starts_with("20") && s.generation[4] == '-';
+    if (s.name == name && month && oldest.empty()) oldest = s.generation;
+    if (s.name == name && month && s.generation <= date && s.generation > best) best = s.generation;
+  }
+  return best.empty() ? oldest : best;
+}
+
 void Builder::stack() {
   const std::string* text = cell("stack");
-  cell("date");
+  const std::string* date = cell("date");
   if (text == nullptr) {
     assume("stack", "default");
     return;
@@ -56,6 +68,7 @@ void Builder::stack() {
   if (built) {
     stack_ = *built;
     out_.stack = name;
+    if (generation_.empty() && date != nullptr) generation_ = generation_of(name, *date);
     const std::string own = generation(name, generation_);
     key("stack", own.empty() ? name : name + "@" + own);
     return;

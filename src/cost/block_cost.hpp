@@ -17,7 +17,8 @@ namespace preflop {
 struct Setting {
   const Stack* stack = nullptr;
   const LossRule* loss = nullptr;
-  std::vector<const Segment*> segments;  // recomputation, the first that matches an operator counts; empty = none
+  const ScaledPrecision* scaled = nullptr;  // of the products of layers; null = none
+  std::vector<const Segment*> segments;     // recomputation, the first that matches an operator counts; empty = none
   Mesh mesh;
   Count micro_batch = 1;  // sequences
   Count seq = 1;          // tokens

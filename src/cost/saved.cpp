@@ -12,7 +12,11 @@ std::size_t at(TensorId id) { return static_cast<std::size_t>(id); }
 class Collector {
  public:
   Collector(const Block& block, const Extents& extents, const Setting& setting)
-      : block_(block), extents_(extents), setting_(setting), seen_(static_cast<std::size_t>(block.stores), false) {}
+      : block_(block),
+        extents_(extents),
+        setting_(setting),
+        seen_(static_cast<std::size_t>(block.stores), false),
+        quantised_(static_cast<std::size_t>(block.stores), false) {}
 
   // The whole storage behind a tensor: all its slices stay alive.
   void store(int saver, const Op& op, Save::What what, TensorId id, std::string_view source) {
@@ -34,6 +38,18 @@ class Collector {
   void copy(int saver, const Op& op, Save::What what, const Axes& axes, double width, std::string_view source) {
     push(saver, {op.tag, what, volume(axes, extents_, setting_.mesh), width, -1, op.kind == Kind::loss, source});
   }
+  // A copy in the scaled precision of one tensor, shared by the products that read it.
+  void quantise(int saver, const Op& op, TensorId id) {
+    const Tensor& t = block_.tensors[at(id)];
+    if (quantised_[static_cast<std::size_t>(t.store)]) return;
+    quantised_[static_cast<std::size_t>(t.store)] = true;
+    push(saver, {op.tag, Save::What::quantised, volume(t.axes, extents_, setting_.mesh), setting_.scaled->width, -1,
+                 false, setting_.scaled->source});
+  }
+  bool has_quantised(const SavedItem& item) const {
+    return std::any_of(items.begin(), items.end(),
+                       [&](const SavedItem& i) { return i.what == Save::What::quantised && i.tag == item.tag; });
+  }
   bool seen(StoreId store) const { return seen_[static_cast<std::size_t>(store)]; }
 
   std::vector<SavedItem> items;
@@ -50,6 +66,7 @@ class Collector {
   const Extents& extents_;
   const Setting& setting_;
   std::vector<bool> seen_;
+  std::vector<bool> quantised_;
 };
 
 // Must backward read this input? A product needs it for the weight's gradient, a product of two
@@ -73,6 +90,15 @@ const std::vector<Save>& rules_of(const Op& op, const Setting& setting) {
   return setting.stack->saves[static_cast<std::size_t>(op.kind)];
 }
 
+bool any_match(Tag tag, const std::vector<std::string>& patterns) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& p) { return matches(tag, p); });
+}
+
+// Does this product keep its input in the scaled precision of its layer?
+bool quantises(const Op& op, const Setting& setting) {
+  return op.kind == Kind::product && setting.scaled != nullptr && any_match(op.tag, setting.scaled->quantised);
+}
+
 // What of an operator is kept: everything, or only what a recomputed segment keeps of it.
 enum class Part : std::uint8_t { all, result };
 
@@ -87,7 +113,10 @@ void save_op(Collector& out, int index, const Op& op, const Block& block, const 
       case Save::What::in:
         for (std::size_t i = 0; i < op.in.size(); ++i) {
           if (part == Part::all && input_needed(op, i, link) && !dropped(op.in[i].tensor)) {
-            out.store(index, op, rule.what, op.in[i].tensor, rule.source);
+            if (quantises(op, setting))
+              out.quantise(index, op, op.in[i].tensor);
+            else
+              out.store(index, op, rule.what, op.in[i].tensor, rule.source);
           }
         }
         break;
@@ -100,16 +129,14 @@ void save_op(Collector& out, int index, const Op& op, const Block& block, const 
                    rule.source);
         }
         break;
+      case Save::What::quantised:
+        break;
       case Save::What::row:
         out.copy(index, op, rule.what, result_axes(block, op).without(op.reduced), rule.width * op.statistics,
                  rule.source);
         break;
     }
   }
-}
-
-bool any_match(Tag tag, const std::vector<std::string>& patterns) {
-  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& p) { return matches(tag, p); });
 }
 
 }  // namespace
@@ -169,7 +196,9 @@ SavedSet saved_set(const Block& block, const Link& link, const Extents& extents,
   for (std::size_t i = 0; i < all.items.size(); ++i) {
     const SavedItem& item = all.items[i];
     const Op& saver = block.ops[static_cast<std::size_t>(all.savers[i])];
-    const bool is_kept = item.store >= 0 ? kept.seen(item.store) : !replayed(saver, setting);
+    const bool is_kept = item.what == Save::What::quantised ? kept.has_quantised(item)
+                         : item.store >= 0                  ? kept.seen(item.store)
+                                                            : !replayed(saver, setting);
     if (is_kept) continue;
     int by = segment[static_cast<std::size_t>(all.savers[i])];
     for (std::size_t op = 0; op < block.ops.size(); ++op) {

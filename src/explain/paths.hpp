@@ -62,10 +62,15 @@ class NumberWalk {
     put("memory.peak_allocated_bytes", peak.allocated, "B");
     put("memory.peak_reserved_bytes", peak.reserved, "B");
     put("memory.peak_device_bytes", peak.device, "B");
-    unknown("memory.low_device_bytes", "B");
-    unknown("memory.high_device_bytes", "B");
+    put("memory.low_device_bytes", m.low_device, "B");
+    put("memory.high_device_bytes", m.high_device, "B");
     unknown("memory.host_bytes_per_node", "B");
     put("memory.checkpoint_bytes", m.checkpoint, "B");
+    for (std::size_t i = 0; i < m.way_out.size(); ++i) {
+      const std::string at = "memory.way_out[" + std::to_string(i) + "].";
+      put(at + "freed_bytes", m.way_out[i].freed, "B");
+      put(at + "seconds_factor", m.way_out[i].seconds_factor, "");
+    }
     for (std::size_t i = 0; i < m.stages.size(); ++i) stage("memory.stages[" + std::to_string(i) + "].", m.stages[i]);
   }
 

@@ -87,6 +87,10 @@ std::string term_says(std::string_view path) {
   for (const auto& [term, says] : kSays) {
     if (term == path) return says;
   }
+  if (path.starts_with("memory.way_out[")) {
+    return path.ends_with("freed_bytes") ? "allocated memory that the change frees on the fullest stage"
+                                         : "step time with the change over that without";
+  }
   constexpr std::string_view kConventions = "compute.conventions.";
   if (path.starts_with(kConventions)) {
     if (const Convention* c = find_convention(path.substr(kConventions.size()))) return c->says;

@@ -5,6 +5,7 @@
 
 #include "src/base/text.hpp"
 #include "src/machine/cluster.hpp"
+#include "src/run/way_out.hpp"
 #include "src/step/recompute_worth.hpp"
 
 namespace preflop {
@@ -64,6 +65,7 @@ EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
   out.memory = memory_estimate<N>(a, cluster);
   out.compute = compute_estimate<N>(a, *find_convention("palm"));
   out.step = step_estimate<N>(a, cluster, out.compute);
+  if (out.memory.verdict == Verdict::no) add_way_out(out, a);
   if (out.step && a.recipe.tokens) out.run = run_estimate(a.recipe, cluster, *out.step);
   out.sources = sources_of(a, cluster);
   if (out.step) assume_rates(out.cluster, a.recipe);

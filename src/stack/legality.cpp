@@ -134,6 +134,9 @@ Status check_stack(const Stack& stack, const Recipe& r) {
     for (int z : stack.zero_allowed) allowed.push_back(n(z));
     return Error{"--zero", on + " does not run stage " + n(l.zero), text::list(allowed)};
   }
+  const std::vector<std::string> precisions = stack.precision_names();
+  if (std::find(precisions.begin(), precisions.end(), r.precision) == precisions.end())
+    return Error{"--precision", on + " does not run " + r.precision, text::list(precisions)};
   const std::string schedule = l.schedule;
   if (std::find(stack.schedules.begin(), stack.schedules.end(), schedule) == stack.schedules.end()) {
     return text::unknown_name("--schedule", "schedule of " + on, schedule, stack.schedules);

@@ -87,11 +87,12 @@ Status add_file(const TomlTable& file, std::vector<Stack>& out) {
 
 }  // namespace
 
-const LossRule* Stack::loss(LossKind kind) const {
+const LossRule* Stack::loss(LossKind kind, bool compiled) const {
+  const LossRule* out = nullptr;
   for (const LossRule& rule : losses) {
-    if (rule.kind == kind) return &rule;
+    if (rule.kind == kind && (!rule.compiled || compiled) && (out == nullptr || rule.compiled)) out = &rule;
   }
-  return nullptr;
+  return out;
 }
 
 const Segment* Stack::segment(std::string_view segment_name) const {
@@ -99,6 +100,19 @@ const Segment* Stack::segment(std::string_view segment_name) const {
     if (s.name == segment_name) return &s;
   }
   return nullptr;
+}
+
+const ScaledPrecision* Stack::precision(std::string_view precision_name) const {
+  for (const ScaledPrecision& p : precisions) {
+    if (std::find(p.names.begin(), p.names.end(), precision_name) != p.names.end()) return &p;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> Stack::precision_names() const {
+  std::vector<std::string> out = {"bf16", "fp16", "fp32"};
+  for (const ScaledPrecision& p : precisions) out.insert(out.end(), p.names.begin(), p.names.end());
+  return out;
 }
 
 Result<StackCatalogue> StackCatalogue::load(const std::map<std::string, std::string>& overlays) {

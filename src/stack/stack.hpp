@@ -21,10 +21,11 @@ namespace preflop {
 // What an operator keeps for its backward pass.
 struct Save {
   enum class What : std::uint8_t {
-    in,       // its inputs' stores, shared with whoever else saves them
-    out,      // its result's store
-    element,  // a private copy: `width` bytes per element of the result (a mask) or of the input (fp32 logits)
-    row       // `width` bytes per row statistic of a norm, softmax or attention
+    in,        // its inputs' stores, shared with whoever else saves them
+    out,       // its result's store
+    element,   // a private copy: `width` bytes per element of the result (a mask) or of the input (fp32 logits)
+    row,       // `width` bytes per row statistic of a norm, softmax or attention
+    quantised  // a copy of an input in a scaled precision (ScaledPrecision), instead of the input itself
   };
   What what = What::in;
   double width = 0;
@@ -47,6 +48,17 @@ struct LossRule {
   std::vector<Save> saves;    // of the loss operator
   bool in_place = false;      // the gradient overwrites what was saved
   double gradient_width = 0;  // bytes per logit that the backward adds while it runs (0 when in place)
+  bool compiled = false;      // what the loss of this kind becomes where the layers are compiled
+  std::string source;
+};
+
+// What a scaled precision (fp8, mxfp8, nvfp4) changes in the products of layers.
+struct ScaledPrecision {
+  std::vector<std::string> names;      // "fp8-delayed", ...
+  std::vector<std::string> quantised;  // tags or groups of products that keep a quantised copy of their input
+  double width = 0;                    // bytes per element of that copy, scales included
+  double weight_copies = 0;            // bytes per element of a layer's matrices, kept beside the weights
+  bool replaces_weights = false;       // or in their place
   std::string source;
 };
 
@@ -119,6 +131,7 @@ struct Stack {
   std::vector<Segment> segments;
   std::vector<LiveRule> live;
   std::vector<Hold> holds;
+  std::vector<ScaledPrecision> precisions;
   std::string selective;  // the segment that `--recompute selective` means
 
   std::vector<int> zero_allowed;
@@ -145,13 +158,17 @@ struct Stack {
   Scalar optimizer_temporary_width;  // bytes per (sharded) parameter that the optimizer step allocates
   Scalar reserved_factor;            // reserved / allocated
   Scalar reserved_factor_compiled;   // the same with compiled layers; 0 = no difference
+  Scalar allocated_band;             // half-width of the 80 % band of allocated memory, a fraction
+  Scalar device_band;                // the same of what nvidia-smi shows
   Scalar context_bytes;              // CUDA context and kernels, outside the allocator
   Scalar communicator_bytes;         // per communicator of more than one rank, outside the allocator
   Scalar more_communicators;         // beside one for each parallel size above 1
   std::vector<std::string> sources;  // of the file as a whole
 
-  const LossRule* loss(LossKind kind) const;
+  const LossRule* loss(LossKind kind, bool compiled = false) const;
   const Segment* segment(std::string_view segment_name) const;
+  const ScaledPrecision* precision(std::string_view precision_name) const;  // null: not a scaled one that it runs
+  std::vector<std::string> precision_names() const;                         // bf16, fp16, fp32 and the scaled ones
 };
 
 // The stacks of this build, from the embedded data. A fault in the data is an Error with file and line.

@@ -117,7 +117,7 @@ Status read_rewrite(const TomlTable& table, Stack& stack) {
 }
 
 Status read_loss(const TomlTable& table, Stack& stack) {
-  if (Status s = table.only_keys({"kind", "keep", "in_place", "gradient_width", "source"}); !s) return s;
+  if (Status s = table.only_keys({"kind", "keep", "in_place", "gradient_width", "compiled", "source"}); !s) return s;
   const auto kind = table.get<std::string>("kind");
   if (!kind) return kind.error();
   const auto k = loss_kind_of(*kind);
@@ -137,7 +137,8 @@ Status read_loss(const TomlTable& table, Stack& stack) {
   else
     rule.gradient_width = v->value_or(0);
   if (rule.gradient_width < 0) return bad(table, "gradient_width", "a negative width", "bytes per logit, 0 or more");
-  const auto same = [&](const LossRule& l) { return l.kind == rule.kind; };
+  if (Status s = read_flag(table, "compiled", rule.compiled); !s) return s;
+  const auto same = [&](const LossRule& l) { return l.kind == rule.kind && l.compiled == rule.compiled; };
   if (const auto it = std::find_if(stack.losses.begin(), stack.losses.end(), same); it != stack.losses.end())
     *it = rule;
   else
@@ -239,8 +240,8 @@ Status with_table(const TomlTable& table, const char* key, Read read, Stack& sta
 
 Status apply_stack_table(const TomlTable& table, Stack& stack) {
   if (Status s = table.only_keys({"name", "id", "inherits", "summary", "sources", "selective", "defaults", "legal",
-                                  "save", "rewrite", "loss", "segment", "live", "hold", "scalar", "reserved_sums",
-                                  "generation", "on"});
+                                  "save", "rewrite", "loss", "segment", "live", "hold", "scalar", "precision",
+                                  "reserved_sums", "generation", "on"});
       !s)
     return s;
   if (const auto v = table.find<std::string>("summary"); !v)
@@ -265,6 +266,8 @@ Status apply_stack_table(const TomlTable& table, Stack& stack) {
   }
   if (table.has("live")) stack.live.clear();  // likewise one set of rules
   if (Status s = each(table, "live", read_live, stack); !s) return s;
+  if (table.has("precision")) stack.precisions.clear();
+  if (Status s = each(table, "precision", read_scaled_precision, stack); !s) return s;
   if (table.has("hold")) stack.holds.clear();
   if (Status s = each(table, "hold", read_hold, stack); !s) return s;
   if (table.has("rewrite")) stack.rewrites.clear();  // a list of rewrites is an order: it replaces the parent's

@@ -4,6 +4,7 @@
 
 #include "preflop/estimate.hpp"
 #include "src/base/text.hpp"
+#include "src/stack/stack_reader.hpp"
 
 namespace preflop {
 
@@ -166,6 +167,37 @@ Status read_hold(const TomlTable& table, Stack& stack) {
   return Nothing{};
 }
 
+Status read_scaled_precision(const TomlTable& table, Stack& stack) {
+  if (Status s = table.only_keys({"names", "quantised", "width", "weight_copies", "replaces_weights", "source"}); !s)
+    return s;
+  ScaledPrecision out;
+  auto names = table.get<std::vector<std::string>>("names");
+  if (!names) return names.error();
+  out.names = std::move(names).value();
+  const std::vector<std::string> known = scaled_precision_names();
+  for (const std::string& text : out.names) {
+    if (std::find(known.begin(), known.end(), text) == known.end())
+      return bad(table, "names", "no scaled precision '" + text + "'", text::list(known));
+  }
+  if (table.has("quantised")) {
+    auto tags = tags_of(table, "quantised");
+    if (!tags) return tags.error();
+    out.quantised = std::move(tags).value();
+  }
+  for (const auto& [key, slot] : {std::pair("width", &out.width), std::pair("weight_copies", &out.weight_copies)}) {
+    const auto number = table.find<double>(key);
+    if (!number) return number.error();
+    *slot = number->value_or(0);
+    if (*slot < 0) return bad(table, key, "a negative width", "0 or more");
+  }
+  if (Status s = read_flag(table, "replaces_weights", out.replaces_weights); !s) return s;
+  const auto source = table.get<std::string>("source");
+  if (!source) return source.error();
+  out.source = *source;
+  stack.precisions.push_back(std::move(out));
+  return Nothing{};
+}
+
 namespace {
 
 struct ScalarRow {
@@ -180,6 +212,8 @@ constexpr ScalarRow kScalars[] = {{"grouped_workspace_bytes", &Stack::grouped_wo
                                   {"workspace_bytes", &Stack::workspace_bytes},
                                   {"reserved_factor", &Stack::reserved_factor},
                                   {"context_bytes", &Stack::context_bytes},
+                                  {"allocated_band", &Stack::allocated_band},
+                                  {"device_band", &Stack::device_band},
                                   {"optimizer_temporary_width", &Stack::optimizer_temporary_width},
                                   {"reserved_factor_compiled", &Stack::reserved_factor_compiled},
                                   {"more_communicators", &Stack::more_communicators},

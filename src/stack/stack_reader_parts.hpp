@@ -18,9 +18,10 @@ Result<std::vector<std::string>> moments_of(const TomlTable& table, const char* 
 // A switch; an absent key changes nothing.
 Status read_flag(const TomlTable& table, const char* key, bool& out);
 
-Status read_segment(const TomlTable& table, Stack& stack);  // [[segment]]
-Status read_live(const TomlTable& table, Stack& stack);     // [[live]]
-Status read_hold(const TomlTable& table, Stack& stack);     // [[hold]]
-Status read_scalars(const TomlTable& table, Stack& stack);  // [scalar.NAME]
+Status read_segment(const TomlTable& table, Stack& stack);           // [[segment]]
+Status read_live(const TomlTable& table, Stack& stack);              // [[live]]
+Status read_hold(const TomlTable& table, Stack& stack);              // [[hold]]
+Status read_scaled_precision(const TomlTable& table, Stack& stack);  // [[precision]]
+Status read_scalars(const TomlTable& table, Stack& stack);           // [scalar.NAME]
 
 }  // namespace preflop

@@ -55,7 +55,7 @@ Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Re
   out.segments = std::move(segments).value();
   Setting setting;
   setting.stack = &stack;
-  setting.loss = stack.loss(recipe.loss);
+  setting.loss = stack.loss(recipe.loss, recipe.compile);
   setting.mesh = Mesh::of(recipe.layout);
   setting.micro_batch = recipe.micro_batch;
   setting.seq = recipe.seq;
@@ -65,6 +65,7 @@ Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Re
   setting.capacity_factor = recipe.capacity_factor;
   for (std::size_t i = 0; i < model.blocks.size(); ++i) {
     const bool is_layer = model.is_layer(static_cast<int>(i));
+    setting.scaled = is_layer ? stack.precision(recipe.precision) : nullptr;
     setting.segments.clear();
     for (const Segment& s : out.segments) {
       if (is_layer) setting.segments.push_back(&s);

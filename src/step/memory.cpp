@@ -94,9 +94,16 @@ std::optional<Bytes<N>> checkpoint_bytes(const Analysed& a) {
   const Count params = summarise(*a.model).params_total;
   const Recipe& r = a.recipe;
   const N n = leaf<N>(params.real(), [] { return Origin{"parameters", "", "", {}}; });
-  const double per = width(r.weight_dtype) + width(r.master_dtype) + 2 * width(r.moment_dtype);
-  const N each = leaf<N>(per, [] { return Origin{"weight, master and moments", "B", "recipe dtypes", {}}; });
-  return Bytes<N>(named(n * each, "checkpoint", "B"));
+  const double per = width(r.weight_dtype) + width(r.master_dtype);
+  const N each = leaf<N>(per, [] { return Origin{"weight and master weight", "B", "recipe dtypes", {}}; });
+  std::vector<N> parts = {named(n * each, "weights", "B")};
+  if (const Result<const Optimizer*> optimizer = find_optimizer(r.optimizer); optimizer) {
+    for (const OptimizerSlot& slot : (*optimizer)->slots) {
+      const double bytes = state_elements(a, slot) * slot.bytes(r.moment_dtype);
+      parts.push_back(leaf<N>(bytes, [&] { return Origin{slot.name.c_str(), "B", slot.source, {}}; }));
+    }
+  }
+  return Bytes<N>(named(total(parts), "checkpoint", "B"));
 }
 
 }  // namespace
@@ -109,12 +116,22 @@ MemoryEstimate<N> memory_estimate(const Analysed& a, const Cluster& cluster) {
     if (out.stages[out.peak_stage].allocated < out.stages[i].allocated) out.peak_stage = i;
   }
   out.checkpoint = checkpoint_bytes<N>(a);
+  const Scalar& spread = a.stack->device_band;
+  if (spread.value > 0) {
+    const Bytes<N>& device = out.stages[out.peak_stage].device;
+    const N half = leaf<N>(spread.value, [&] { return Origin{"half-width of the band", "", spread.source, {}}; });
+    out.low_device = named(device - device * half, "device, lower end", "B");
+    out.high_device = named(device + device * half, "device, upper end", "B");
+  }
   const Datum& capacity = cluster.datum("capacity_bytes");
   if (!capacity.value) return out;
   const StageMemory<N>& peak = out.stages[out.peak_stage];
   out.capacity = Bytes<N>(leaf<N>(*capacity.value, [&] { return Origin{"capacity", "B", capacity.source, {}}; }));
-  out.margin = named(*out.capacity - (peak.allocated + peak.context), "margin", "B");
-  const bool fits = !(*out.capacity < peak.allocated + peak.context);
+  const Scalar& band = a.stack->allocated_band;
+  const N up = leaf<N>(1 + band.value, [&] { return Origin{"upper end of the band", "", band.source, {}}; });
+  const Bytes<N> high = named(peak.allocated * up, "allocated, upper end", "B");
+  out.margin = named(*out.capacity - (high + peak.context), "margin", "B");
+  const bool fits = !(*out.capacity < high + peak.context);
   out.verdict = !fits ? Verdict::no : *out.capacity < peak.device ? Verdict::tight : Verdict::fits;
   return out;
 }

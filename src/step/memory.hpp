@@ -6,6 +6,7 @@
 #include "preflop/estimate.hpp"
 #include "src/cost/block_cost.hpp"
 #include "src/model/model.hpp"
+#include "src/stack/optimizer.hpp"
 #include "src/stack/stack.hpp"
 #include "src/step/lines.hpp"
 #include "src/step/stages.hpp"
@@ -51,6 +52,9 @@ bool reserved_beside_peak(const Stack& stack, Moment moment);
 // CUDA context, kernels and communicators.
 template <class N>
 Bytes<N> outside_allocator(const Stack& stack, const Layout& layout, const Gpu& gpu);
+
+// Elements of a state that an optimizer keeps, of the whole model and uncut.
+double state_elements(const Analysed& a, const OptimizerSlot& slot);
 
 // Ranks' communicators of more than one member: tp, cp, dp, pp, ep, etp.
 int communicators(const Layout& layout);

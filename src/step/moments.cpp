@@ -27,10 +27,8 @@ bool holds(const Stage& stage, const WeightItem& weight) {
   return weight.owned || (!weight.with_head && !stage.embedding);
 }
 
-// The stage's dense or expert parameters in equal pieces, the last one padded.
-void add_shard(std::vector<Line>& out, const Analysed& a, const Stage& stage, bool expert, std::int64_t shard,
-               Line line) {
-  const Count params = stage_parameters(a, stage, expert ? Which::expert : Which::dense);
+// `params` in equal pieces, the last one padded.
+void add_shard(std::vector<Line>& out, Count params, std::int64_t shard, Line line) {
   if (params.get() == 0) return;
   line.volume.elements = ceil_div(params, shard);
   line.volume.sharded_from = params;
@@ -38,7 +36,73 @@ void add_shard(std::vector<Line>& out, const Analysed& a, const Stage& stage, bo
   out.push_back(line);
 }
 
-// States that follow the parameters: weight, gradient, optimizer.
+// The stage's dense or expert parameters in equal pieces.
+void add_shard(std::vector<Line>& out, const Analysed& a, const Stage& stage, bool expert, std::int64_t shard,
+               const Line& line) {
+  add_shard(out, stage_parameters(a, stage, expert ? Which::expert : Which::dense), shard, line);
+}
+
+// What an optimizer keeps of one weight: as many elements as it has, or, factored, its rows and columns.
+Volume state_volume(const WeightItem& w, const OptimizerSlot& slot) {
+  if (slot.over != OptimizerSlot::Over::factored || w.volume.size == 0) return w.volume;
+  // A matrix has its hidden width on one side; one without it (between latents) its first axis.
+  int side = 0;
+  for (int i = 0; i < w.volume.size; ++i) {
+    if (w.volume.factors[static_cast<std::size_t>(i)].axis == Axis::hidden) side = i;
+  }
+  Count matrices = 1, rows = 1, columns = 1;
+  for (int i = 0; i < w.volume.size; ++i) {
+    const Volume::Factor& f = w.volume.factors[static_cast<std::size_t>(i)];
+    Count& extent = f.axis == Axis::experts ? matrices : i == side ? rows : columns;
+    extent *= f.extent / Count(f.divisor);
+  }
+  Volume out;
+  out.elements = matrices * (rows + columns);
+  return out;
+}
+
+// A state that the optimizer keeps of the weights that its slot covers.
+void add_slot(std::vector<Line>& out, const Analysed& a, const Stage& stage, const OptimizerSlot& slot) {
+  const double bytes = slot.bytes(a.recipe.moment_dtype);
+  for (const bool expert : {false, true}) {
+    const std::int64_t shard = a.recipe.layout.zero >= 1 ? shard_group(a.recipe.layout, expert) : 1;
+    Count elements = 0;
+    for (const BlockRun& run : runs(a, stage)) {
+      for (const WeightItem& w : cost(a, run.block).weights) {
+        if (!holds(stage, w) || w.expert() != expert || !slot.covers(w.tag, w.role)) continue;
+        const Volume volume = state_volume(w, slot);
+        elements += volume.elements * Count(run.count);
+        if (shard > 1) continue;
+        out.push_back({Term::optimizer, slot.name, name(w.tag), volume, bytes, static_cast<double>(run.count),
+                       static_cast<double>(run.count), slot.source});
+      }
+    }
+    if (shard > 1)
+      add_shard(out, elements, shard, {Term::optimizer, slot.name, expert ? "exp" : "", {}, bytes, 1, 1, slot.source});
+  }
+}
+
+// Copies of a layer's matrices in a scaled precision, kept from one micro-batch to the next.
+void add_weight_copies(std::vector<Line>& out, const Analysed& a, const Stage& stage) {
+  const ScaledPrecision* scaled = a.stack->precision(a.recipe.precision);
+  if (scaled == nullptr || scaled->weight_copies == 0) return;
+  for (const BlockRun& run : runs(a, stage)) {
+    if (!a.model->is_layer(run.block)) continue;
+    for (const WeightItem& w : cost(a, run.block).weights) {
+      if (w.role != Role::matrix || !holds(stage, w)) continue;
+      out.push_back({Term::weights, "cached low-precision copies", name(w.tag), w.volume, scaled->weight_copies,
+                     static_cast<double>(run.count), static_cast<double>(run.count), scaled->source});
+    }
+  }
+}
+
+// A weight that exists in the scaled precision only.
+bool in_scaled_precision(const Analysed& a, int block, const WeightItem& w) {
+  const ScaledPrecision* scaled = a.stack->precision(a.recipe.precision);
+  return scaled != nullptr && scaled->replaces_weights && w.role == Role::matrix && a.model->is_layer(block);
+}
+
+// States that follow the parameters: weight, gradient, master weight.
 void add_state(std::vector<Line>& out, const Analysed& a, const Stage& stage, Term term, std::string_view what,
                Dtype dtype, bool sharded, std::string_view source) {
   if (width(dtype) == 0) return;
@@ -51,6 +115,7 @@ void add_state(std::vector<Line>& out, const Analysed& a, const Stage& stage, Te
     for (const BlockRun& run : runs(a, stage)) {
       for (const WeightItem& w : cost(a, run.block).weights) {
         if (!holds(stage, w) || w.expert() != expert) continue;
+        if (term == Term::weights && in_scaled_precision(a, run.block, w)) continue;
         out.push_back({term, what, name(w.tag), w.volume, width(dtype), static_cast<double>(run.count),
                        static_cast<double>(run.count), source});
       }
@@ -64,8 +129,10 @@ void add_states(std::vector<Line>& out, const Analysed& a, const Stage& stage) {
   add_state(out, a, stage, Term::weights, "weight", r.weight_dtype, zero >= 3, "recipe weight_dtype");
   add_state(out, a, stage, Term::gradients, "gradient", r.grad_dtype, zero >= 2, "recipe grad_dtype");
   add_state(out, a, stage, Term::optimizer, "master weight", r.master_dtype, zero >= 1, "recipe master_dtype");
-  add_state(out, a, stage, Term::optimizer, "first moment", r.moment_dtype, zero >= 1, "recipe moment_dtype");
-  add_state(out, a, stage, Term::optimizer, "second moment", r.moment_dtype, zero >= 1, "recipe moment_dtype");
+  if (const Result<const Optimizer*> optimizer = find_optimizer(r.optimizer); optimizer) {
+    for (const OptimizerSlot& slot : (*optimizer)->slots) add_slot(out, a, stage, slot);
+  }
+  add_weight_copies(out, a, stage);
 }
 
 // One expert's part of a weight.
@@ -145,7 +212,8 @@ double flights_of(const Analysed& a, int block, double flights) {
 void add_saved(std::vector<Line>& out, const BlockCost& block, double layers, double flights,
                const std::vector<bool>* alive) {
   if (layers * flights <= 0) return;
-  static constexpr std::string_view kWhat[] = {"kept input", "kept output", "private copy", "row statistics"};
+  static constexpr std::string_view kWhat[] = {"kept input", "kept output", "private copy", "row statistics",
+                                               "quantised input"};
   for (std::size_t i = 0; i < block.saved.size(); ++i) {
     if (alive != nullptr && !(*alive)[i]) continue;
     const SavedItem& s = block.saved[i];
@@ -278,6 +346,24 @@ Count stage_parameters(const Analysed& a, const Stage& stage, Which which) {
     n += block * Count(run.count);
   }
   return n;
+}
+
+double state_elements(const Analysed& a, const OptimizerSlot& slot) {
+  Stage whole;
+  whole.embedding = whole.head = true;
+  whole.layers = a.model->layers;
+  double out = 0;
+  for (const BlockRun& run : runs(a, whole)) {
+    const Block& block = a.model->blocks[static_cast<std::size_t>(run.block)];
+    for (const Op& op : block.ops) {
+      for (const Weight& w : op.weights) {
+        if (!w.owned || !slot.covers(op.tag, w.role)) continue;
+        const WeightItem item{op.tag, w.role, w.axes, volume(w.axes, block.extents, Mesh{}), true, -1};
+        out += state_volume(item, slot).elements.real() * static_cast<double>(run.count);
+      }
+    }
+  }
+  return out;
 }
 
 std::int64_t shard_group(const Layout& l, bool expert) {

@@ -7,6 +7,7 @@
 #include "preflop/architecture.hpp"
 #include "preflop/machine.hpp"
 #include "src/adapt/model_catalogue.hpp"
+#include "src/stack/optimizer.hpp"
 #include "src/stack/stack.hpp"
 
 namespace preflop {
@@ -31,5 +32,11 @@ std::string stacks_text(const StackCatalogue& catalogue);
 nlohmann::json stacks_json(const StackCatalogue& catalogue);
 std::string stack_card(const Stack& stack);
 nlohmann::json stack_json(const Stack& stack);
+
+std::string optimizers_text();
+nlohmann::json optimizers_json();
+std::string optimizer_card(const Optimizer& optimizer);
+// {name, also, summary, states [{name, bytes (null: moment_dtype), of, source}], source}
+nlohmann::json optimizer_json(const Optimizer& optimizer);
 
 }  // namespace preflop

@@ -71,7 +71,8 @@ void put_words(Json& out, const Estimate& e) {
   memory["fits"] = m.verdict == Verdict::unknown ? Json(nullptr) : Json(m.verdict != Verdict::no);
   memory["peak_stage"] = m.peak_stage;
   memory["peak_moment"] = name(m.stages[m.peak_stage].moment);
-  memory["way_out"] = Json::array();
+  if (m.way_out.empty()) memory["way_out"] = Json::array();
+  for (std::size_t i = 0; i < m.way_out.size(); ++i) memory["way_out"][i]["change"] = m.way_out[i].change;
   for (std::size_t i = 0; i < m.stages.size(); ++i) {
     Json& stage = memory["stages"][i];
     stage["stage"] = m.stages[i].stage;

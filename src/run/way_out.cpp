@@ -1,0 +1,209 @@
+#include "src/run/way_out.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "src/stack/stack_reader.hpp"
+#include "src/step/compute.hpp"
+#include "src/step/time.hpp"
+
+namespace preflop {
+
+namespace {
+
+constexpr std::size_t kMostWays = 5;
+constexpr int kMostSteps = 6;
+
+// A changed recipe, how it was changed, and what came of it.
+struct Way {
+  Recipe recipe;
+  std::string change;
+  double allocated = 0;  // of the fullest stage
+  double short_by = 0;   // bytes; 0 or less: it fits
+  std::optional<double> seconds;
+};
+
+std::string flag(const char* name, std::int64_t value) { return std::string(name) + " " + std::to_string(value); }
+
+class Finder {
+ public:
+  Finder(const Analysed& a, const Cluster& cluster) : a_(a), cluster_(cluster) {}
+
+  std::vector<Way> find() const {
+    std::vector<Way> out = fitting(neighbours(start()));
+    if (out.empty()) out = climb();
+    if (out.empty()) out = any_layout();
+    for (Way& way : out) price(way);
+    std::stable_sort(out.begin(), out.end(),
+                     [](const Way& a, const Way& b) { return a.seconds.value_or(0) < b.seconds.value_or(0); });
+    if (out.size() > kMostWays) out.resize(kMostWays);
+    return out;
+  }
+
+ private:
+  Way start() const {
+    Way way{a_.recipe, "", 0, 0, {}};
+    measure(way);
+    return way;
+  }
+
+  // Errors of legality: false.
+  bool measure(Way& way) const {
+    const Result<Analysed> analysed = analyse_recipe(*a_.model, *a_.stack, way.recipe);
+    if (!analysed) return false;
+    const MemoryEstimate<double> memory = memory_estimate<double>(*analysed, cluster_);
+    if (!memory.margin) return false;
+    way.allocated = memory.stages[memory.peak_stage].allocated.number();
+    way.short_by = -memory.margin->number();
+    return true;
+  }
+
+  void price(Way& way) const {
+    const Result<Analysed> analysed = analyse_recipe(*a_.model, *a_.stack, way.recipe);
+    if (!analysed) return;
+    const auto compute = compute_estimate<double>(*analysed, *find_convention("palm"));
+    const auto step = step_estimate<double>(*analysed, cluster_, compute);
+    if (step) way.seconds = step->seconds.number();
+  }
+
+  void add(std::vector<Way>& out, const Way& from, Recipe recipe, const std::string& change) const {
+    Way way{std::move(recipe), from.change.empty() ? change : from.change + " " + change, 0, 0, {}};
+    if (measure(way)) out.push_back(std::move(way));
+  }
+
+  // Other parallel sizes on the same GPUs; dp takes what is left.
+  void resize(std::vector<Way>& out, const Way& from, const char* name, std::int64_t Layout::* size) const {
+    Recipe r = from.recipe;
+    r.layout.*size *= 2;
+    const std::int64_t parallel = r.layout.tp * r.layout.cp * r.layout.pp;
+    if (cluster_.gpus % parallel != 0) return;
+    if (size == &Layout::tp && r.layout.tp > cluster_.gpus_per_node) return;
+    r.layout.dp = cluster_.gpus / parallel;
+    r.layout.sp = a_.stack->sp_default && r.layout.tp > 1;
+    r.layout.layers_per_stage.clear();
+    add(out, from, r, flag(name, r.layout.*size));
+  }
+
+  std::vector<Way> neighbours(const Way& from) const {
+    std::vector<Way> out;
+    const Recipe& base = from.recipe;
+    for (const auto& [kind, text] : {std::pair(RecomputeKind::selective, "--recompute selective"),
+                                     std::pair(RecomputeKind::full, "--recompute full")}) {
+      if (base.recompute.kind == kind || base.recompute.kind == RecomputeKind::full) continue;
+      Recipe r = base;
+      r.recompute = {kind, 0, {}};
+      add(out, from, r, text);
+    }
+    if (base.micro_batch % 2 == 0) {
+      Recipe r = base;
+      r.micro_batch /= 2;
+      add(out, from, r, flag("--micro-batch", r.micro_batch));
+    }
+    for (const LossRule& rule : a_.stack->losses) {
+      if (rule.kind == base.loss) continue;
+      Recipe r = base;
+      r.loss = rule.kind;
+      add(out, from, r, std::string("--loss ") + name(rule.kind));
+    }
+    for (int zero : a_.stack->zero_allowed) {
+      if (zero <= base.layout.zero) continue;
+      Recipe r = base;
+      r.layout.zero = zero;
+      add(out, from, r, flag("--zero", zero));
+    }
+    if (base.layout.hsdp > 0) {
+      Recipe r = base;
+      r.layout.hsdp = 0;
+      add(out, from, r, flag("--hsdp", base.layout.dp * base.layout.cp));
+    }
+    if (base.layout.tp > 1 && !base.layout.sp && a_.stack->sp_default) {
+      Recipe r = base;
+      r.layout.sp = true;
+      add(out, from, r, "--sp");
+    }
+    if (base.layout.vpp > 1) {
+      Recipe r = base;
+      r.layout.vpp = 1;
+      r.layout.schedule = a_.stack->schedules.front();
+      add(out, from, r, "--vpp 1");
+    }
+    resize(out, from, "--tp", &Layout::tp);
+    resize(out, from, "--pp", &Layout::pp);
+    resize(out, from, "--cp", &Layout::cp);
+    resize(out, from, "--ep", &Layout::ep);
+    return out;
+  }
+
+  static std::vector<Way> fitting(const std::vector<Way>& ways) {
+    std::vector<Way> out;
+    std::copy_if(ways.begin(), ways.end(), std::back_inserter(out), [](const Way& w) { return w.short_by <= 0; });
+    return out;
+  }
+
+  // The change that leaves least to do, one after the other.
+  std::vector<Way> climb() const {
+    Way at = start();
+    for (int step = 0; step < kMostSteps; ++step) {
+      const std::vector<Way> next = neighbours(at);
+      std::vector<Way> out = fitting(next);
+      if (!out.empty()) return out;
+      const auto best = std::min_element(next.begin(), next.end(),
+                                         [](const Way& a, const Way& b) { return a.short_by < b.short_by; });
+      if (best == next.end() || best->short_by >= at.short_by) return {};
+      at = *best;
+    }
+    return {};
+  }
+
+  // Everything recomputed, one sequence at a time, states sharded as far as the stack can: the least tp and pp.
+  std::vector<Way> any_layout() const {
+    std::int64_t layers = 0;
+    for (const BlockRun& run : a_.model->layers) layers += run.count;
+    for (std::int64_t tp = 1; tp <= cluster_.gpus_per_node; tp *= 2) {
+      for (std::int64_t pp = 1; pp <= layers && tp * pp <= cluster_.gpus; pp *= 2) {
+        if (cluster_.gpus % (tp * pp) != 0) continue;
+        Way way{a_.recipe, "", 0, 0, {}};
+        Recipe& r = way.recipe;
+        r.recompute = {RecomputeKind::full, 0, {}};
+        r.micro_batch = 1;
+        r.layout = Layout{};
+        r.layout.tp = tp;
+        r.layout.pp = pp;
+        r.layout.dp = cluster_.gpus / (tp * pp);
+        r.layout.sp = a_.stack->sp_default && tp > 1;
+        r.layout.zero = *std::max_element(a_.stack->zero_allowed.begin(), a_.stack->zero_allowed.end());
+        r.layout.schedule = a_.stack->schedules.front();
+        way.change = flag("--tp", tp) + " " + flag("--pp", pp) + " " + flag("--zero", r.layout.zero) +
+                     " --micro-batch 1 --recompute full";
+        if (measure(way) && way.short_by <= 0) return {way};
+      }
+    }
+    return {};
+  }
+
+  const Analysed& a_;
+  const Cluster& cluster_;
+};
+
+}  // namespace
+
+template <class N>
+void add_way_out(EstimateOf<N>& estimate, const Analysed& a) {
+  const double allocated = plain(estimate.memory.stages[estimate.memory.peak_stage].allocated.number());
+  for (const Way& way : Finder(a, estimate.cluster).find()) {
+    WayOut<N> out;
+    out.change = way.change;
+    const std::string detail = "estimate of the same recipe with " + way.change;
+    out.freed = Bytes<N>(leaf<N>(allocated - way.allocated, [&] { return Origin{"freed", "B", detail, {}}; }));
+    if (way.seconds && estimate.step) {
+      const double factor = *way.seconds / plain(estimate.step->seconds.number());
+      out.seconds_factor =
+          Ratio<N>(leaf<N>(factor, [&] { return Origin{"step time over that as it is", "", detail, {}}; }));
+    }
+    estimate.memory.way_out.push_back(std::move(out));
+  }
+}
+template void add_way_out<double>(EstimateOf<double>&, const Analysed&);
+template void add_way_out<Traced>(EstimateOf<Traced>&, const Analysed&);
+
+}  // namespace preflop
