@@ -14,11 +14,26 @@ std::vector<Flag> estimate_flags() {
   for (Flag& flag : recipe_flags()) out.push_back(std::move(flag));
   out.push_back({"recipe", "FILE.toml", "the same keys as the flags; flags win", "recipe"});
   out.push_back({"assume", "KEY=VALUE", "a config.json key that is missing or wrong", "recipe", true});
-  out.push_back({"check", "", "exit 3 when it does not fit", "output"});
+  out.push_back({"check", "", "exit 3 when it does not fit, or misses --within or --budget", "output"});
   out.push_back({"timing", "", "where the time went, on stderr", "output"});
   for (Flag& flag : output_flags()) out.push_back(std::move(flag));
   return out;
 }
+
+namespace {
+
+// Limits are held against the median run; a limit that nothing can be said of is missed.
+bool misses_limit(const Estimate& e) {
+  const RunSettings& s = e.recipe.run;
+  if (!s.within && !s.budget) return false;
+  if (!e.run) return true;
+  const double p50 = e.run->p50.number();
+  const bool late = s.within && !(p50 <= *s.within);
+  const bool dear = s.budget && !(e.run->cost && e.run->cost->number() / e.run->expected.number() * p50 <= *s.budget);
+  return late || dear;
+}
+
+}  // namespace
 
 Result<int> run_estimate(const Args& args) {
   Timing timing;
@@ -34,7 +49,7 @@ Result<int> run_estimate(const Args& args) {
     return s.error();
   timing.lap("output");
   if (args.has("timing")) complain(timing.text());
-  return args.has("check") && e.memory.verdict == Verdict::no ? kNoPlan : kDone;
+  return args.has("check") && (e.memory.verdict == Verdict::no || misses_limit(e)) ? kNoPlan : kDone;
 }
 
 }  // namespace preflop::cli
