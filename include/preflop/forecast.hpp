@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -34,6 +35,7 @@ struct Date {
   int year = 0, month = 0, day = 0;
 };
 
+// As it stands: a run that nothing disturbs.
 struct RunSettings {
   // Interruptions. `mtbf` replaces the three rates; infinite: none ever.
   std::optional<Sourced> mtbf;      // seconds between interruptions of the job
@@ -51,10 +53,11 @@ struct RunSettings {
 
   // Checkpoints.
   Saving saving = Saving::blocking;
-  std::optional<double> interval_seconds;   // seconds of training between saves, or
-  std::optional<double> interval_steps;     // steps; neither: the best
-  Sourced node_bandwidth, store_bandwidth;  // bytes/s of one node, and of the store; writing and reading
-  Sourced stall;                            // of a background save
+  std::optional<double> interval_seconds;  // seconds of training between saves, or
+  std::optional<double> interval_steps;    // steps; neither: the best
+  // Bytes/s of one node, and of the store; writing and reading. Not set: saves take no time.
+  Sourced node_bandwidth{std::numeric_limits<double>::infinity(), ""}, store_bandwidth = node_bandwidth;
+  Sourced stall;  // of a background save
 
   // Everything else that takes time.
   Sourced evaluation;                                         // share of the training time, or
@@ -68,7 +71,7 @@ struct RunSettings {
   // Money and energy. Absent = unknown.
   std::optional<Sourced> price;  // USD per GPU-hour
   std::optional<Sourced> watts;  // per GPU at the wall while training, its share of the host included
-  Sourced pue;
+  Sourced pue{1, ""};
   Sourced grid;  // kg CO2e per kWh
 
   std::optional<Date> start;
