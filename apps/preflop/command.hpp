@@ -27,6 +27,7 @@ const std::vector<Command>& commands();
 
 Result<int> run_napkin(const Args&);
 Result<int> run_estimate(const Args&);
+Result<int> run_report(const Args&);
 Result<int> run_explain(const Args&);
 Result<int> run_mfu(const Args&);
 Result<int> run_models(const Args&);

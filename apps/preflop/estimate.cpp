@@ -4,6 +4,8 @@
 #include "apps/preflop/input.hpp"
 #include "apps/preflop/io.hpp"
 #include "src/view/json.hpp"
+#include "src/view/report.hpp"
+#include "src/view/svg/pictures.hpp"
 #include "src/view/text.hpp"
 
 namespace preflop::cli {
@@ -14,11 +16,46 @@ std::vector<Flag> estimate_flags() {
   for (Flag& flag : recipe_flags()) out.push_back(std::move(flag));
   out.push_back({"recipe", "FILE.toml", "the same keys as the flags; flags win", "recipe"});
   out.push_back({"assume", "KEY=VALUE", "a config.json key that is missing or wrong", "recipe", true});
-  out.push_back({"check", "", "exit 3 when it does not fit", "output"});
+  out.push_back({"check", "", "exit 3 when it does not fit, or misses --within or --budget", "output"});
   out.push_back({"timing", "", "where the time went, on stderr", "output"});
-  for (Flag& flag : output_flags()) out.push_back(std::move(flag));
+  for (Flag& flag : output_flags()) {
+    if (flag.name == "output") flag.help = "-o FILE: write to a file, .json, .txt, .svg, .html or .md";
+    out.push_back(std::move(flag));
+  }
   return out;
 }
+
+namespace {
+
+// Limits are held against the median run; a limit that nothing can be said of is missed.
+bool misses_limit(const Estimate& e) {
+  const RunSettings& s = e.recipe.run;
+  if (!s.within && !s.budget) return false;
+  if (!e.run) return true;
+  const double p50 = e.run->p50.number();
+  const bool late = s.within && !(p50 <= *s.within);
+  const bool dear = s.budget && !(e.run->cost && e.run->cost->number() / e.run->expected.number() * p50 <= *s.budget);
+  return late || dear;
+}
+
+// The ending of -o, such as ".svg"; empty for none.
+std::string ending(const Args& args) {
+  const std::string path = args.value("output");
+  const std::size_t dot = path.rfind('.');
+  return dot == std::string::npos ? "" : path.substr(dot);
+}
+
+// -o x.svg, x.html, x.md: the pictures, or the report. Empty for other endings.
+std::string drawn(const Args& args, const Problem& p, const Estimate& e) {
+  const std::string end = ending(args);
+  if (end == ".md") return report_markdown(e);
+  if (end != ".svg" && end != ".html") return "";
+  const IntervalCurve curve = interval_curve(p.analysed, p.cluster, e);
+  if (end == ".html") return report_html(e, curve);
+  return svg::document(svg::sheet(estimate_pictures(e, curve), e.model.name));
+}
+
+}  // namespace
 
 Result<int> run_estimate(const Args& args) {
   Timing timing;
@@ -30,11 +67,23 @@ Result<int> run_estimate(const Args& args) {
   const TextOptions options{
       args.has("verbose"), args.has("quiet"),
       verdict_changes(posed->problem.analysed, posed->problem.cluster, e.memory.verdict, kChanges)};
-  if (Status s = emit(args, [&] { return estimate_json_value(e); }, [&] { return estimate_text(e, options); }); !s)
+  if (const std::string picture = drawn(args, posed->problem, e); !picture.empty()) {
+    if (args.has("json")) return Error{"-o", "a " + ending(args) + " file contradicts --json", "one of the two"};
+    if (Status s = write_text(picture, args.value("output")); !s) return s.error();
+  } else if (Status s = emit(
+                 args, [&] { return estimate_json_value(e); }, [&] { return estimate_text(e, options); });
+             !s)
     return s.error();
   timing.lap("output");
   if (args.has("timing")) complain(timing.text());
-  return args.has("check") && e.memory.verdict == Verdict::no ? kNoPlan : kDone;
+  return args.has("check") && (e.memory.verdict == Verdict::no || misses_limit(e)) ? kNoPlan : kDone;
+}
+
+Result<int> run_report(const Args& args) {
+  const std::string end = ending(args);
+  if (end != ".html" && end != ".md" && end != ".svg")
+    return Error{"-o", "a report is a file with pictures", "-o FILE, a name that ends in .html, .md or .svg"};
+  return run_estimate(args);
 }
 
 }  // namespace preflop::cli

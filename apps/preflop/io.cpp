@@ -66,7 +66,8 @@ Result<std::map<std::string, std::string>> read_data_dir(const std::string& path
     return Error{"--data-dir", text::quoted(path) + " is not a folder",
                  "a folder with gpus.csv, platforms.csv, models.csv or stacks/*.toml"};
   std::map<std::string, std::string> out;
-  std::vector<std::string> names = {"gpus.csv", "platforms.csv", "models.csv"};
+  std::vector<std::string> names = {"gpus.csv",         "platforms.csv", "models.csv", "prices.csv",
+                                    "run_defaults.csv", "failures.csv",  "grid.csv"};
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(fs::path(path) / "stacks", ignored)) {
     if (entry.path().extension() == ".toml") names.push_back("stacks/" + entry.path().filename().string());

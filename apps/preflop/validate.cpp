@@ -13,6 +13,7 @@
 #include "src/base/embedded.hpp"
 #include "src/base/text.hpp"
 #include "src/base/units.hpp"
+#include "src/validate/whole_runs.hpp"
 #include "src/view/validate.hpp"
 
 namespace preflop::cli {
@@ -96,13 +97,16 @@ Result<int> explain_row(const std::string& id, const std::vector<RowTable>& all,
   return text::unknown_name("--explain", "row", id, ids);
 }
 
-Status write_docs(const Report& report, const std::string& folder) {
+Status write_docs(const Report& report, const Catalogues& catalogues, const std::string& folder) {
   if (!is_folder(folder))
     return Error{"--write-docs", text::quoted(folder) + " is not a folder", "a folder, such as docs"};
   if (Status s = write_text(accuracy_page(report), folder + "/accuracy.md"); !s) return s;
   const Result<std::string> cases = user_case_page(report);
   if (!cases) return cases.error();
   if (Status s = write_text(*cases, folder + "/user-cases.md"); !s) return s;
+  const auto runs = whole_runs(catalogues);
+  if (!runs) return runs.error();
+  if (Status s = write_text(whole_runs_page(*runs, catalogues.run), folder + "/whole-runs.md"); !s) return s;
   for (const auto& [metric, file] : {std::pair{"time.step_seconds", "time"}, std::pair{"memory.allocated", "allocated"},
                                      std::pair{"memory.reserved", "reserved"}, std::pair{"memory.device", "device"}}) {
     const std::string svg = accuracy_svg(report, metric);
@@ -160,7 +164,7 @@ std::vector<Flag> validate_flags() {
       {"source", "NAME", "one source of the project's, such as llm-foundry", "rows"},
       {"worst", "N", "how many of the rows farthest off are listed (10)", "rows"},
       {"explain", "ID", "one row: its recipe, and the prediction beside the measurement", "rows"},
-      {"write-docs", "FOLDER", "write accuracy.md, its pictures and user-cases.md there", "output"}};
+      {"write-docs", "FOLDER", "write accuracy.md, its pictures, user-cases.md and whole-runs.md", "output"}};
   for (Flag& flag : output_flags()) out.push_back(std::move(flag));
   return out;
 }
@@ -197,7 +201,7 @@ Result<int> run_validate(const Args& args) {
   if (args.has("explain")) return explain_row(args.value("explain"), *all, *validator);
   const Report report = validate_all(*all, *validator);
   if (args.has("write-docs")) {
-    if (Status s = write_docs(report, args.value("write-docs")); !s) return s.error();
+    if (Status s = write_docs(report, *catalogues, args.value("write-docs")); !s) return s.error();
     return kDone;
   }
   if (Status s = emit(

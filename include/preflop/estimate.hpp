@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "preflop/forecast.hpp"
 #include "preflop/machine.hpp"
 #include "preflop/quantity.hpp"
 #include "preflop/recipe.hpp"
@@ -114,14 +115,6 @@ struct StepEstimate {
   std::string mfu_convention;
   std::optional<Seconds<N>> breakdown[kLost];  // exposed seconds; they sum to `seconds`; empty = not known apart
   std::string method;                          // "given mfu" | "first-order roofline"
-};
-
-template <class N>
-struct RunEstimate {
-  Tokens<N> tokens;
-  std::int64_t steps = 0;
-  Seconds<N> ideal;
-  Ratio<N> gpu_hours;
 };
 
 struct ModelSummary {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "preflop/count.hpp"
+#include "preflop/forecast.hpp"
 
 namespace preflop {
 
@@ -74,6 +75,7 @@ struct Recipe {
   std::optional<double> mfu;  // --mfu X, a fraction: use instead of predicting
   std::string mfu_convention = "6n";
   std::optional<double> tokens;  // --tokens, of the whole run
+  RunSettings run;               // of the whole run; read where there are tokens
 
   std::set<std::string> given;       // keys the user set
   std::vector<std::string> assumed;  // "key=value (why)" for the rest

@@ -7,9 +7,11 @@
 #include "src/adapt/layout_rule.hpp"
 #include "src/adapt/recipe_keys.hpp"
 #include "src/adapt/request.hpp"
+#include "src/adapt/run_keys.hpp"
 #include "src/adapt/shape_string.hpp"
 #include "src/base/text.hpp"
 #include "src/base/units.hpp"
+#include "src/run/forecast.hpp"
 #include "src/stack/stack_reader.hpp"
 
 namespace preflop {
@@ -18,6 +20,8 @@ namespace {
 
 constexpr std::int64_t kDefaultSeq = 8192;
 constexpr std::int64_t kDefaultBatchTokens = std::int64_t{4} << 20;  // 4 Mi tokens a step
+constexpr std::int64_t kTuningSeq = 4096;                            // of fine-tuning
+constexpr std::int64_t kTuningBatch = 64;                            // sequences
 constexpr std::int64_t kLargestSeq = std::int64_t{1} << 24;
 constexpr const char* kNearestStack = "megatron";
 
@@ -77,8 +81,14 @@ Result<const Stack*> pick_stack(const Request& request, const Catalogues& catalo
 }
 
 Status read_sequence(const Request& request, const Architecture& model, Recipe& recipe) {
-  const auto seq = size_key(request, "seq");
+  auto seq = size_key(request, "seq");
   if (!seq) return seq.error();
+  const auto longest_sample = size_key(request, "max_length");
+  if (!longest_sample) return longest_sample.error();
+  if (*seq && *longest_sample && **longest_sample > **seq)
+    return Error{"--max-length", num(**longest_sample) + " is longer than --seq " + num(**seq), "at most that"};
+  if (!*seq && *longest_sample) *seq = **longest_sample;
+  const std::int64_t most = text_of(request, "samples") == nullptr ? kDefaultSeq : kTuningSeq;
   const std::int64_t longest = model.max_seq ? model.max_seq->get() : 0;
   if (*seq) {
     recipe.seq = **seq;
@@ -90,8 +100,8 @@ Status read_sequence(const Request& request, const Architecture& model, Recipe& 
           "at most that"};
     }
   } else {
-    recipe.seq = longest > 0 ? std::min(longest, kDefaultSeq) : kDefaultSeq;
-    assume(recipe, "seq=" + num(recipe.seq) + (longest > 0 && longest <= kDefaultSeq ? " (the model's maximum)" : ""));
+    recipe.seq = longest > 0 ? std::min(longest, most) : most;
+    assume(recipe, "seq=" + num(recipe.seq) + (longest > 0 && longest <= most ? " (the model's maximum)" : ""));
   }
   const auto micro = size_key(request, "micro_batch");
   if (!micro) return micro.error();
@@ -105,7 +115,8 @@ Status read_sequence(const Request& request, const Architecture& model, Recipe& 
 Result<SetBatch> batch_rule(const Request& request, const Recipe& recipe, bool& given) {
   const std::string* text = text_of(request, "global_batch");
   given = text != nullptr;
-  std::int64_t tokens = kDefaultBatchTokens;
+  const bool tuning = text_of(request, "samples") != nullptr;
+  std::int64_t tokens = tuning ? kTuningBatch * recipe.seq : kDefaultBatchTokens;
   if (text != nullptr) {
     const auto batch = parse_batch(*text, "--global-batch");
     if (!batch) return batch.error();
@@ -239,6 +250,12 @@ void choose_recompute(const Model& model, const Stack& stack, const Cluster& clu
 }
 
 Status check_tokens(const Recipe& r) {
+  if (r.run.sequences && *r.run.sequences < static_cast<double>(r.global_batch))
+    return Error{"--samples",
+                 text::grouped(static_cast<long long>(*r.run.sequences)) + " sequences are less than one step of " +
+                     num(r.global_batch),
+                 "more samples or epochs, or a smaller --global-batch"};
+  if (r.run.sequences) return Nothing{};
   const double step = static_cast<double>(r.global_batch) * static_cast<double>(r.seq);
   if (!r.tokens || *r.tokens >= step) return Nothing{};
   return Error{"--tokens",
@@ -276,7 +293,9 @@ Status complete_layout(const Request& request, const Model& model, const Stack& 
   }
   if (!*recompute) assume(recipe, std::string("recompute=") + recompute_name(recipe.recompute.kind));
   if (!batch_given)
-    assume(recipe, "global_batch=" + num(recipe.global_batch) + " (4 Mi tokens, to the nearest whole micro-batches)");
+    assume(recipe, "global_batch=" + num(recipe.global_batch) +
+                       (text_of(request, "samples") == nullptr ? " (4 Mi tokens" : " (64 sequences") +
+                       ", to the nearest whole micro-batches)");
   return check_tokens(recipe);
 }
 
@@ -306,7 +325,10 @@ Result<Catalogues> Catalogues::load(const std::map<std::string, std::string>& ov
   if (!models) return models.error();
   auto stacks = StackCatalogue::load(stack_files);
   if (!stacks) return stacks.error();
-  return Catalogues{std::move(machines).value(), std::move(models).value(), std::move(stacks).value()};
+  auto run = RunData::load(overlays);
+  if (!run) return run.error();
+  return Catalogues{std::move(machines).value(), std::move(models).value(), std::move(stacks).value(),
+                    std::move(run).value()};
 }
 
 Result<Problem> pose(const Request& request, const Catalogues& catalogues) {
@@ -337,11 +359,15 @@ Result<Problem> pose(const Request& request, const Catalogues& catalogues) {
   if (request.config) out.model->notes = out.architecture.notes;  // those of the catalogue: `models NAME`
   if (!summarise(*out.model).params_total.valid())
     return Error{"MODEL", "more than 2^53 parameters", "a smaller shape"};
+  if (Status s = read_run(request, catalogues.run, out.cluster, *out.model, recipe); !s) return s.error();
   if (Status s = complete_layout(request, *out.model, *out.stack, out.cluster, recipe); !s) return s.error();
   assume_shape(request, out.architecture, recipe);
   auto analysed = analyse_recipe(*out.model, *out.stack, recipe);
   if (!analysed) return analysed.error();
   out.analysed = std::move(analysed).value();
+  if (out.analysed.recipe.tokens) {
+    if (Status s = check_run(out.analysed, out.cluster); !s) return s.error();
+  }
   return out;
 }
 

@@ -205,12 +205,6 @@ Status read_numerics(const Request& request, const Stack& stack, Recipe& recipe)
   } else {
     assume(recipe, "optimizer", "adamw", "");
   }
-  if (const std::string* text = text_of(request, "tokens")) {
-    const auto tokens = parse_tokens(*text, "--tokens");
-    if (!tokens) return tokens.error();
-    if (tokens->get() == 0) return Error{"--tokens", "a run of no tokens", "at least one step"};
-    recipe.tokens = tokens->real();
-  }
   return read_mfu(request, recipe);
 }
 

@@ -12,6 +12,7 @@
 #include "preflop/machine.hpp"
 #include "src/adapt/hf_config.hpp"
 #include "src/adapt/model_catalogue.hpp"
+#include "src/run/run_data.hpp"
 #include "src/stack/stack.hpp"
 #include "src/step/memory.hpp"
 
@@ -51,6 +52,7 @@ struct Catalogues {
   MachineCatalogue machines;
   ModelCatalogue models;
   StackCatalogue stacks;
+  RunData run;
   static Result<Catalogues> load(const std::map<std::string, std::string>& overlays = {});
 };
 

@@ -43,6 +43,14 @@ std::string about_stage(const MemoryEstimate<Traced>& memory, const std::string&
   return "";
 }
 
+// Why a run has no such number.
+std::string absent_in_run(const std::string& path) {
+  if (path == "run.cost_usd") return "no dated price of this GPU is known; give --price";
+  if (path == "run.mtbf_seconds") return "nothing ever fails with --mtbf none";
+  if (path == "run.checkpoint_interval_seconds") return "nothing is saved with --checkpoint none";
+  return "the power of this GPU is not known; give --watts";
+}
+
 Error unknown_term(std::string_view term, const std::vector<std::string>& terms) {
   Error error = text::unknown_name("TERM", "term", term, terms);
   error.valid += (error.valid.empty() ? "" : " or ") + std::string("see preflop explain --list");
@@ -71,10 +79,11 @@ Result<Explanation> explain(std::string_view term, const Analysed& analysed, con
   if (!found) return unknown_term(term, terms);
   if (!number) {
     const bool lacks_rates = !e.step && out.path.starts_with("step.");
-    const bool lacks_tokens = !e.run && (out.path == "run.tokens" || out.path == "run.steps" ||
-                                         out.path == "run.ideal_seconds" || out.path == "run.gpu_hours");
+    const bool lacks_tokens = !analysed.recipe.tokens && out.path.starts_with("run.");
     std::string why = "this version does not predict it";
     if (out.path.starts_with("memory.") && !e.memory.capacity) why = "the memory of this GPU is not known";
+    if (analysed.recipe.tokens && out.path.starts_with("run."))
+      why = !e.step ? missing_rates(analysed, cluster) : absent_in_run(out.path);
     if (lacks_rates) why = missing_rates(analysed, cluster);
     if (lacks_tokens) why = "no --tokens are given";
     return Error{"TERM", std::string(term) + " is not known here: " + (why.empty() ? "the cluster has no rates" : why),

@@ -134,12 +134,25 @@ class NumberWalk {
       unknown("run.steps", "");
     }
     member("run.ideal_seconds", r, &R::ideal, "s");
-    for (const char* path : {"run.expected_seconds", "run.p10_seconds", "run.p50_seconds", "run.p90_seconds"})
-      unknown(path, "s");
+    member("run.expected_seconds", r, &R::expected, "s");
+    member("run.p10_seconds", r, &R::p10, "s");
+    member("run.p50_seconds", r, &R::p50, "s");
+    member("run.p90_seconds", r, &R::p90, "s");
     member("run.gpu_hours", r, &R::gpu_hours, "h");
-    unknown("run.cost_usd", "USD");
-    unknown("run.energy_kwh", "kWh");
-    unknown("run.co2_kg", "kg");
+    member("run.cost_usd", r, &R::cost, "USD");
+    member("run.energy_kwh", r, &R::energy_kwh, "kWh");
+    member("run.co2_kg", r, &R::co2_kg, "kg");
+    member("run.interruptions", r, &R::interruptions, "");
+    member("run.mtbf_seconds", r, &R::mtbf, "s");
+    member("run.checkpoint_interval_seconds", r, &R::interval, "s");
+    member("run.effective", r, &R::effective, "");
+    for (int i = 0; i < kRunLosses; ++i) {
+      const std::string path = std::string("run.losses.") + name(static_cast<RunLoss>(i));
+      if (r)
+        put(path, r->losses[i], "s");
+      else
+        unknown(path, "s");
+    }
   }
 
   const EstimateOf<N>& e_;

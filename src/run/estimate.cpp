@@ -1,32 +1,16 @@
 #include "src/run/estimate.hpp"
 
-#include <cmath>
 #include <set>
 
 #include "src/base/text.hpp"
 #include "src/machine/cluster.hpp"
+#include "src/run/forecast.hpp"
 #include "src/run/way_out.hpp"
 #include "src/step/recompute_worth.hpp"
 
 namespace preflop {
 
 namespace {
-
-constexpr double kSecondsPerHour = 3600;
-
-template <class N>
-RunEstimate<N> run_estimate(const Recipe& r, const Cluster& cluster, const StepEstimate<N>& step) {
-  RunEstimate<N> out;
-  const double per_step = static_cast<double>(r.global_batch) * static_cast<double>(r.seq);
-  out.steps = static_cast<std::int64_t>(std::ceil(*r.tokens / per_step));
-  out.tokens = Tokens<N>(leaf<N>(*r.tokens, [] { return Origin{"tokens", "tokens", "given with --tokens", {}}; }));
-  const N steps = leaf<N>(static_cast<double>(out.steps),
-                          [] { return Origin{"steps", "", "tokens / tokens per step, rounded up", {}}; });
-  out.ideal = named(step.seconds * steps, "ideal time", "s");
-  const N gpus = leaf<N>(static_cast<double>(cluster.gpus), [] { return Origin{"GPUs", "", "--on", {}}; });
-  out.gpu_hours = Ratio<N>(named(out.ideal.number() * gpus / N(kSecondsPerHour), "GPU-hours", "h"));
-  return out;
-}
 
 std::vector<std::string> sources_of(const Analysed& a, const Cluster& cluster) {
   std::set<std::string> out(a.stack->sources.begin(), a.stack->sources.end());
@@ -66,7 +50,11 @@ EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
   out.compute = compute_estimate<N>(a, *find_convention("palm"));
   out.step = step_estimate<N>(a, cluster, out.compute);
   if (out.memory.verdict == Verdict::no) add_way_out(out, a);
-  if (out.step && a.recipe.tokens) out.run = run_estimate(a.recipe, cluster, *out.step);
+  if (out.step && a.recipe.tokens) out.run = forecast(a, cluster, out);
+  if (out.run && !out.run->cost)
+    out.warnings.push_back("no cost: no dated price of " + cluster.gpu.id + " is known; give --price");
+  if (out.run && !out.run->energy_kwh)
+    out.warnings.push_back("no energy: the power of " + cluster.gpu.id + " is not known; give --watts");
   out.sources = sources_of(a, cluster);
   if (out.step) assume_rates(out.cluster, a.recipe);
   if (!out.memory.capacity && !cluster.memory_only) {

@@ -1,7 +1,9 @@
 #include "src/view/json.hpp"
 
 #include "src/adapt/request.hpp"
+#include "src/base/decimal.hpp"
 #include "src/explain/paths.hpp"
+#include "src/run/calendar.hpp"
 #include "src/stack/stack_reader.hpp"
 
 namespace preflop {
@@ -34,6 +36,12 @@ void put_layout(Json& out, const Recipe& r, const Estimate& e) {
   out["layers_per_stage"] = std::move(stages);
 }
 
+// A value of the run as its flag takes it: a number where it is one.
+Json run_word(const std::string& text) {
+  const Result<double> number = parse_decimal(text);
+  return text.empty() ? Json(nullptr) : number ? json_number(*number) : Json(text);
+}
+
 // Every key of a recipe; those that are not built yet are null.
 Json recipe_json(const Estimate& e) {
   const Recipe& r = e.recipe;
@@ -56,11 +64,27 @@ Json recipe_json(const Estimate& e) {
   out["attention"] = name(r.attention);
   out["loss"] = name(r.loss);
   out["stack"] = stack_text(r);
+  if (r.tokens) {
+    for (const auto& [key, text] : r.run.words) out[key] = run_word(text);
+  }
   out["tokens"] = r.tokens ? json_number(*r.tokens) : Json(nullptr);
   out["mfu"] = r.mfu ? json_number(*r.mfu) : Json(nullptr);
   out["mfu_convention"] = r.mfu ? Json(r.mfu_convention) : Json(nullptr);
   out["assumed"] = Json(r.assumed);
   return out;
+}
+
+// First and last day of the run, where the first is given.
+void put_dates(Json& out, const Estimate& e) {
+  const std::optional<Date> start = e.run ? e.recipe.run.start : std::nullopt;
+  const auto day = [&](const Seconds<double>& s) { return Json(date_text(*start, s.number())); };
+  out["start"] = start ? Json(date_text(*start, 0)) : Json(nullptr);
+  out["end"] = nullptr;
+  if (start)
+    out["end"] = {{"expected", day(e.run->expected)},
+                  {"p10", day(e.run->p10)},
+                  {"p50", day(e.run->p50)},
+                  {"p90", day(e.run->p90)}};
 }
 
 // What the walk over the numbers does not set.
@@ -81,7 +105,7 @@ void put_words(Json& out, const Estimate& e) {
   }
   out["compute"]["convention"] = e.compute.convention;
   out["step"]["mfu_convention"] = e.step ? Json(e.step->mfu_convention) : Json(nullptr);
-  out["run"]["losses"] = Json::object();
+  put_dates(out["run"], e);
 }
 
 }  // namespace

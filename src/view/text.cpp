@@ -7,6 +7,7 @@
 #include "src/stack/stack_reader.hpp"
 #include "src/view/json.hpp"
 #include "src/view/memory_text.hpp"
+#include "src/view/run_text.hpp"
 
 namespace preflop {
 
@@ -189,17 +190,6 @@ std::string step_text(const Estimate& e) {
          text::percent(s.mfu.number()) + " (" + s.mfu_convention + ") of " + text::scientific(s.peak.number(), 4) +
          " FLOP/s dense\n";
   return predicted ? out + breakdown_text(s) : out;
-}
-
-std::string run_text(const Estimate& e) {
-  if (!e.run) return "";
-  const RunEstimate<double>& r = *e.run;
-  const Expected<double> expected = with_margin(r.ideal);
-  return "\nRun of " + text::count(r.tokens.number()) + " tokens = " + text::grouped(r.steps) + " steps\n  ideal " +
-         text::seconds(r.ideal.number()) + ", " + text::count(std::round(r.gpu_hours.number())) + " GPU-hours\n  " +
-         text::seconds(expected.low.number()) + " to " + text::seconds(expected.high.number()) +
-         " with the 10 to 30 % that failures, restarts,\n  evaluations and data stalls usually add (a rule of thumb, "
-         "not a forecast)\n";
 }
 
 // What changes the verdict most comes first.

@@ -1,0 +1,197 @@
+// Stalls, evaluations, batch ramps, prices, power: keys to settings.
+#include <array>
+
+#include "src/adapt/recipe_keys.hpp"
+#include "src/adapt/run_reader.hpp"
+#include "src/base/decimal.hpp"
+#include "src/base/text.hpp"
+#include "src/base/units.hpp"
+
+namespace preflop {
+
+namespace {
+
+// X%, TIME/STEPS, or none.
+Status read_evaluation(RunReader& in) {
+  RunSettings& run = in.run();
+  const std::string* text = in.given("evaluation");
+  const std::size_t slash = text == nullptr ? std::string::npos : text->find('/');
+  if (text != nullptr && *text == "none") {
+    run.evaluation = {0, "--evaluation"};
+    return Nothing{};
+  }
+  if (slash == std::string::npos) return in.share("evaluation", run.evaluation);
+  const auto takes = parse_duration(std::string_view(*text).substr(0, slash), "--evaluation");
+  if (!takes) return takes.error();
+  const auto every = parse_count(std::string_view(*text).substr(slash + 1), "--evaluation");
+  if (!every) return every.error();
+  if (every->get() == 0) return Error{"--evaluation", "no steps between evaluations", "TIME/STEPS, e.g. 12m/1000"};
+  run.evaluation_takes = Sourced{takes->number(), "--evaluation"};
+  run.evaluation_every = Sourced{every->real(), "--evaluation"};
+  return Nothing{};
+}
+
+// START:INCREMENT:SAMPLES, as Megatron-LM's --rampup-batch-size.
+Status read_ramp(RunReader& in) {
+  const std::string* text = in.given("batch_ramp");
+  if (text == nullptr) return Nothing{};
+  std::array<std::int64_t, 3> parts{};
+  std::size_t from = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::size_t colon = text->find(':', from);
+    const bool last = i + 1 == parts.size();
+    if ((colon == std::string::npos) != last)
+      return Error{"--batch-ramp", text::quoted(*text) + " has not three parts", "START:INCREMENT:SAMPLES"};
+    const auto count =
+        parse_count(std::string_view(*text).substr(from, last ? std::string::npos : colon - from), "--batch-ramp");
+    if (!count) return count.error();
+    if (count->get() == 0) return Error{"--batch-ramp", "a part that is 0", "START:INCREMENT:SAMPLES, each 1 or more"};
+    parts[i] = count->get();
+    from = colon + 1;
+  }
+  in.run().ramp = BatchRamp{parts[0], parts[1], parts[2]};
+  return Nothing{};
+}
+
+Status read_price(RunReader& in) {
+  const std::string* text = in.given("price");
+  const std::string& gpu = in.cluster().gpu.id;
+  const RunData& data = in.data();
+  const auto take = [&](const Price& p) {
+    in.run().price = Sourced{p.usd, p.kind + " price of " + p.date + ": " + p.source};
+    in.assume("price", shortest(p.usd), p.kind + ", " + p.date + "; " + p.source);
+  };
+  if (text == nullptr) {
+    if (const Price* p = data.price(gpu, "on-demand")) take(*p);
+    return Nothing{};
+  }
+  if ((*text)[0] >= 'a' && (*text)[0] <= 'z') {
+    if (*text == "spot" && data.price(gpu, *text) == nullptr)
+      return Error{"--price", "no dated spot price of " + gpu + " is known",
+                   "dollars per GPU-hour, with --eviction TIME"};
+    if (const Price* p = data.price(gpu, *text)) {
+      take(*p);
+      return Nothing{};
+    }
+    std::vector<std::string> kinds;
+    for (const Price& p : data.prices) {
+      if (p.gpu == gpu) kinds.push_back(p.kind);
+    }
+    return Error{"--price", "no " + text::quoted(*text) + " price of " + gpu + " is known",
+                 "dollars per GPU-hour" + (kinds.empty() ? "" : ", " + text::list(kinds))};
+  }
+  const auto usd = parse_money(*text, "--price");
+  if (!usd) return usd.error();
+  in.run().price = Sourced{usd->number(), "--price"};
+  return Nothing{};
+}
+
+// Watts of one GPU and its share of the host while training.
+Status read_watts(RunReader& in) {
+  RunSettings& run = in.run();
+  if (const std::string* text = in.given("watts")) {
+    const auto watts = parse_real(*text, "--watts");
+    if (!watts) return watts.error();
+    if (*watts <= 0) return Error{"--watts", "a GPU without power", "watts of one GPU and its share of the host"};
+    run.watts = Sourced{*watts, "--watts"};
+    return Nothing{};
+  }
+  const Cluster& c = in.cluster();
+  const Datum& node = c.platform.datum("node_watts");
+  const Datum& size = c.platform.datum("gpus_per_node");
+  const Datum& tdp = c.datum("tdp_watts");
+  if (node.value && size.value) {
+    const Sourced& load = in.data().value("node_load");
+    run.watts = Sourced{*node.value / *size.value * load.value,
+                        shortest(load.value) + " of the nameplate of " + c.platform.id + ": " + load.source};
+  } else if (tdp.value) {
+    const Sourced& factor = in.data().value("watts_per_tdp");
+    run.watts = Sourced{*tdp.value * factor.value, shortest(factor.value) + " x TDP, host included: " + factor.source};
+  }
+  if (run.watts) in.assume("watts", text::fixed(run.watts->value, 0), run.watts->source);
+  return Nothing{};
+}
+
+Status read_grid(RunReader& in) {
+  const std::string* text = in.given("grid");
+  const std::string wanted = text == nullptr ? "world" : *text;
+  if (text != nullptr && wanted[0] >= '0' && wanted[0] <= '9') {
+    constexpr double kGrams = 1e-3;
+    const auto grams = parse_real(wanted, "--grid");
+    if (!grams) return grams.error();
+    in.run().grid = {*grams * kGrams, "--grid"};
+    return Nothing{};
+  }
+  const Place* place = in.data().place(wanted);
+  if (place == nullptr) {
+    std::vector<std::string> names;
+    for (const Place& p : in.data().places) names.push_back(p.name);
+    Error error = text::unknown_name("--grid", "place", wanted, names);
+    error.valid = "grams of CO2e per kWh, or " + text::list(names);
+    return error;
+  }
+  in.run().grid = {place->kg_per_kwh, place->source};
+  if (text == nullptr)
+    in.assume("grid", "world", text::fixed(place->kg_per_kwh * 1000, 0) + " g/kWh, " + place->source);
+  return Nothing{};
+}
+
+Status read_limits(RunReader& in) {
+  RunSettings& run = in.run();
+  std::optional<Sourced> within;
+  if (Status s = in.optional_seconds("within", within); !s) return s;
+  if (within) run.within = within->value;
+  if (const std::string* text = in.given("budget")) {
+    const auto usd = parse_money(*text, "--budget");
+    if (!usd) return usd.error();
+    if (usd->number() <= 0) return Error{"--budget", "no money at all", "more than 0"};
+    if (!run.price)
+      return Error{"--budget", "no dated price of " + in.cluster().gpu.id + " is known", "--price USD as well"};
+    run.budget = usd->number();
+  }
+  return Nothing{};
+}
+
+}  // namespace
+
+Status read_overheads(RunReader& in) {
+  Status s = read_evaluation(in);
+  if (s) s = in.share("data_stalls", in.run().data_stalls);
+  if (s) s = in.share("stragglers", in.run().stragglers);
+  if (s) s = read_ramp(in);
+  return s;
+}
+
+Status read_money(RunReader& in) {
+  RunSettings& run = in.run();
+  Status s = read_price(in);
+  if (s) s = read_watts(in);
+  if (s) s = read_grid(in);
+  if (s) s = read_limits(in);
+  if (!s) return s;
+  run.pue = in.data().value("pue");
+  if (const std::string* text = in.given("pue")) {
+    const auto pue = parse_real(*text, "--pue");
+    if (!pue) return pue.error();
+    constexpr double kMost = 5;
+    if (!(*pue >= 1 && *pue <= kMost)) return Error{"--pue", text::quoted(*text) + " is out of range", "1 to 5"};
+    run.pue = {*pue, "--pue"};
+  } else {
+    in.assume("pue", shortest(run.pue.value), run.pue.source);
+  }
+  if (const std::string* text = in.given("start")) {
+    const auto date = parse_date(*text, "--start");
+    if (!date) return date.error();
+    run.start = *date;
+  }
+  if (const std::string* text = in.given("seed")) {
+    const auto seed = parse_count(*text, "--seed");
+    if (!seed) return seed.error();
+    run.seed = static_cast<std::uint64_t>(seed->get());
+  } else {
+    in.assume("seed", "0", "");
+  }
+  return Nothing{};
+}
+
+}  // namespace preflop

@@ -1,0 +1,168 @@
+// Pictures: the numbers in them are the estimate's, and each is well-formed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/adapt/request.hpp"
+#include "src/base/text.hpp"
+#include "src/run/estimate.hpp"
+#include "src/view/json.hpp"
+#include "src/view/report.hpp"
+#include "src/view/run_text.hpp"
+#include "src/view/svg/pictures.hpp"
+#include "src/view/svg/schedule.hpp"
+
+namespace preflop {
+namespace {
+
+struct Drawn {
+  Problem problem;
+  Estimate estimate;
+  IntervalCurve curve;
+};
+
+Drawn draw(const char* json) {
+  static const Result<Catalogues> catalogues = Catalogues::load();
+  Result<Problem> p = pose(*request_from_json(json), *catalogues);
+  EXPECT_TRUE(p.ok()) << (p.ok() ? "" : p.error().text());
+  Drawn out{std::move(p).value(), {}, {}};
+  out.estimate = estimate<double>(out.problem.analysed, out.problem.cluster);
+  out.curve = interval_curve(out.problem.analysed, out.problem.cluster, out.estimate);
+  return out;
+}
+
+constexpr const char* kRun =
+    R"({"model": "llama3-70b", "on": "64xh100-sxm", "tp": 8, "pp": 4, "tokens": "1T", "start": "2026-03-01"})";
+
+// Every element that opens is closed, in order. Enough for what the views write.
+bool well_formed(const std::string& xml) {
+  std::vector<std::string> open;
+  for (std::size_t at = 0; (at = xml.find('<', at)) != std::string::npos;) {
+    const std::size_t end = xml.find('>', at);
+    if (end == std::string::npos) return false;
+    const std::string tag = xml.substr(at + 1, end - at - 1);
+    at = end + 1;
+    if (tag.starts_with("/")) {
+      if (open.empty() || open.back() != tag.substr(1)) return false;
+      open.pop_back();
+    } else if (!tag.ends_with("/")) {
+      open.push_back(tag.substr(0, tag.find(' ')));
+    }
+  }
+  return open.empty() && xml.find("nan") == std::string::npos && xml.find("inf\"") == std::string::npos;
+}
+
+bool says(const svg::Picture& p, const std::string& words) {
+  return p.body.find(">" + words) != std::string::npos || p.body.find(words + "<") != std::string::npos ||
+         p.body.find(" " + words) != std::string::npos;
+}
+
+TEST(Svg, EveryPictureIsWellFormedAndReadable) {
+  const Drawn d = draw(kRun);
+  const std::vector<svg::Picture> all = estimate_pictures(d.estimate, d.curve);
+  EXPECT_EQ(all.size(), 6U);
+  for (const svg::Picture& p : all) {
+    EXPECT_TRUE(well_formed(svg::document(p))) << p.name;
+    EXPECT_LE(p.width, kPictureWidth);
+    for (std::size_t at = 0; (at = p.body.find("font-size=\"", at)) != std::string::npos; ++at)
+      EXPECT_GE(std::stod(p.body.substr(at + 11)), 11) << p.name;
+  }
+  EXPECT_TRUE(well_formed(svg::document(svg::sheet(all, "a & b"))));
+}
+
+TEST(Svg, TheMemoryOfEachStageIsTheEstimates) {
+  const Drawn d = draw(kRun);
+  const svg::Picture p = memory_picture(d.estimate);
+  constexpr double kGiB = 1024.0 * 1024 * 1024;
+  for (const auto& s : d.estimate.memory.stages)
+    EXPECT_TRUE(says(p, text::fixed(s.device.number() / kGiB, 1))) << s.stage;
+  EXPECT_TRUE(says(p, "capacity " + text::gib(d.estimate.memory.capacity->number(), 2)));
+  EXPECT_TRUE(says(p, text::gib(d.estimate.memory.margin->number())));
+}
+
+TEST(Svg, PointsOfMfuSumToOne) {
+  const Drawn d = draw(kRun);
+  const svg::Picture p = mfu_picture(d.estimate);
+  EXPECT_TRUE(says(p, text::percent(d.estimate.step->mfu.number())));
+  for (int i = 0; i < kLost; ++i) {
+    const Lost lost = static_cast<Lost>(i);
+    if (lost == Lost::gemm || lost == Lost::attention || lost == Lost::logits || !d.estimate.step->breakdown[i])
+      continue;
+    const double share = d.estimate.step->breakdown[i]->number() / d.estimate.step->seconds.number();
+    if (share > 0) {
+      EXPECT_TRUE(says(p, "-" + text::percent(share))) << name(lost);
+    }
+  }
+  EXPECT_TRUE(
+      mfu_picture(draw(R"({"model": "llama3-8b", "on": "8xh100-sxm", "tp": 1, "mfu": "40%"})").estimate).empty());
+}
+
+TEST(Svg, TheRunsPicturesShowTheForecast) {
+  const Drawn d = draw(kRun);
+  const RunEstimate<double>& r = *d.estimate.run;
+  const svg::Picture days = days_picture(d.estimate), finish = finish_picture(d.estimate);
+  EXPECT_TRUE(says(days, text::seconds(r.expected.number())));
+  for (int i = 0; i < kRunLosses; ++i) {
+    if (r.losses[i].number() > 0) {
+      EXPECT_TRUE(says(days, text::seconds(r.losses[i].number()))) << words(static_cast<RunLoss>(i));
+    }
+  }
+  for (const auto& [what, s] : {std::pair("P10 ", r.p10), {"P50 ", r.p50}, {"P90 ", r.p90}, {"ideal ", r.ideal}})
+    EXPECT_TRUE(says(finish, what + text::seconds(s.number()))) << what;
+  EXPECT_TRUE(says(interval_picture(d.curve), "chosen " + text::seconds(r.interval->number())));
+}
+
+TEST(Svg, SchedulesHaveTheBubblesOfTheLiterature) {
+  // Narayanan et al. 2021: idle over useful time is (p - 1) / m, interleaved over v chunks (p - 1) / (v m).
+  for (const std::int64_t p : {2, 4, 8}) {
+    for (const std::int64_t m : {8, 16, 32}) {
+      const double useful = 3.0 * static_cast<double>(m);
+      for (const char* name : {"gpipe", "1f1b"})
+        EXPECT_DOUBLE_EQ(pipeline_timeline(name, p, 1, m).length / useful - 1,
+                         static_cast<double>(p - 1) / static_cast<double>(m))
+            << name << " " << p << " " << m;
+      for (const std::int64_t v : {2, 4})
+        EXPECT_NEAR(pipeline_timeline("interleaved", p, v, m).length / useful - 1,
+                    static_cast<double>(p - 1) / static_cast<double>(v * m), 1e-12)
+            << p << " " << v << " " << m;
+      EXPECT_EQ(pipeline_timeline("1f1b", p, 1, m).slots.size(), static_cast<std::size_t>(2 * p * m));
+    }
+  }
+  EXPECT_TRUE(pipeline_timeline("dualpipe", 4, 1, 8).slots.empty());
+}
+
+TEST(Svg, NothingToShowIsNoPicture) {
+  const Drawn d = draw(R"({"model": "llama3-8b", "on": "1x80GB"})");
+  const std::vector<svg::Picture> all = estimate_pictures(d.estimate, d.curve);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].name, "memory");
+}
+
+TEST(Svg, AxesEndAboveTheirMost) {
+  for (const double most : {0.001, 0.7, 1.0, 3.0, 79.2, 83.0, 1e6}) {
+    const std::vector<double> t = svg::ticks(most, 6);
+    EXPECT_EQ(t.front(), 0);
+    EXPECT_GE(t.back() * (1 + 1e-12), most);
+    EXPECT_LE(t.size(), 7U);
+    EXPECT_LT(t.back(), most * 2.6);
+  }
+}
+
+TEST(Report, HoldsTheNumbersAndTheData) {
+  const Drawn d = draw(kRun);
+  const std::string html = report_html(d.estimate, d.curve), md = report_markdown(d.estimate);
+  for (const std::string& page : {html, md}) {
+    EXPECT_NE(page.find(text::seconds(d.estimate.run->expected.number())), std::string::npos);
+    EXPECT_NE(page.find(text::gib(d.estimate.memory.capacity->number(), 2)), std::string::npos);
+    for (const std::string& source : d.estimate.sources)
+      EXPECT_NE(page.find(svg::escaped(source).substr(0, 30)), std::string::npos) << source;
+  }
+  EXPECT_EQ(html.find("http://", html.find("</style>")), html.find("http://www.w3.org/2000/svg"));  // nothing is loaded
+  const std::size_t from = html.find("id=\"estimate\">") + 14;
+  const std::string json = html.substr(from, html.find("</script>") - from);
+  EXPECT_EQ(nlohmann::json::parse(json, nullptr, false), estimate_json_value(d.estimate));
+}
+
+}  // namespace
+}  // namespace preflop
