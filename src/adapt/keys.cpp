@@ -27,7 +27,8 @@ const std::vector<Key>& request_keys() {
       {"schedule", "NAME", "parallel", "pipeline schedule of the stack", ""},
       {"layers_per_stage", "N,N,..", "parallel", "layers of each pipeline stage", ""},
 
-      {"precision", "NAME", "numerics", "bf16, fp16 or fp32", ""},
+      {"precision", "NAME", "numerics",
+       "bf16, fp16, fp32, fp8-tensorwise, fp8-delayed, fp8-rowwise, fp8-blockwise, mxfp8 or nvfp4", ""},
       {"optimizer", "NAME", "numerics", "adamw", ""},
       {"weight_dtype", "DTYPE", "numerics", "storage of weights", ""},
       {"grad_dtype", "DTYPE", "numerics", "storage of gradients", ""},

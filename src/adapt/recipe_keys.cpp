@@ -43,16 +43,10 @@ Status read_precision(const Request& request, Recipe& recipe) {
     recipe.precision = "bf16";
     return Nothing{};
   }
-  static const std::vector<std::string> kBuilt = {"bf16", "fp16", "fp32"};
-  static const std::vector<std::string> kLater = {"fp8-tensorwise", "fp8-delayed", "fp8-rowwise",
-                                                  "fp8-blockwise",  "mxfp8",       "nvfp4"};
-  if (std::find(kLater.begin(), kLater.end(), *text) != kLater.end())
-    return Error{"--precision", *text + " is not built yet", text::list(kBuilt)};
-  if (std::find(kBuilt.begin(), kBuilt.end(), *text) == kBuilt.end()) {
-    std::vector<std::string> all = kBuilt;
-    all.insert(all.end(), kLater.begin(), kLater.end());
-    return text::unknown_name("--precision", "precision", *text, all);
-  }
+  static const std::vector<std::string> kAll = {
+      "bf16", "fp16", "fp32", "fp8-tensorwise", "fp8-delayed", "fp8-rowwise", "fp8-blockwise", "mxfp8", "nvfp4"};
+  if (std::find(kAll.begin(), kAll.end(), *text) == kAll.end())
+    return text::unknown_name("--precision", "precision", *text, kAll);
   recipe.precision = *text;
   return Nothing{};
 }

@@ -34,7 +34,7 @@ const double* find(const std::vector<std::pair<std::string, double>>& table, con
 
 }  // namespace
 
-Result<Estimate> estimate_row(const RowRequest& row, const Catalogues& catalogues) {
+Result<Problem> row_problem(const RowRequest& row, const Catalogues& catalogues) {
   auto problem = pose(row.request, catalogues);
   if (!problem) return problem.error();
   Cluster& cluster = problem->cluster;
@@ -44,7 +44,13 @@ Result<Estimate> estimate_row(const RowRequest& row, const Catalogues& catalogue
   }
   if (row.scaleout)
     cluster.platform.data["scaleout_bandwidth"] = Datum{*row.scaleout, Rung::given, "the row: network per accelerator"};
-  return estimate<double>(problem->analysed, cluster);
+  return problem;
+}
+
+Result<Estimate> estimate_row(const RowRequest& row, const Catalogues& catalogues) {
+  const auto problem = row_problem(row, catalogues);
+  if (!problem) return problem.error();
+  return estimate<double>(problem->analysed, problem->cluster);
 }
 
 Result<Validator> Validator::make(const Catalogues& catalogues, const RowWords& words) {

@@ -78,7 +78,9 @@ class Validator {
   std::unordered_map<std::string, Predicted> cache_;  // recipes repeat: by their whole text
 };
 
-// pose() and estimate() of a row's request, with the machine's values that the row states.
+// pose() of a row's request, with the machine's values that the row states.
+Result<Problem> row_problem(const RowRequest& row, const Catalogues& catalogues);
+// row_problem() and estimate() of a row's request, with the machine's values that the row states.
 Result<Estimate> estimate_row(const RowRequest& row, const Catalogues& catalogues);
 
 }  // namespace preflop

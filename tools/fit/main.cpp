@@ -1,0 +1,145 @@
+// preflop-fit: refits every fitted parameter of data/time.csv from data/measured.
+//
+//   preflop-fit DATA/time.csv                 fit, print errors by source and the parameters
+//   preflop-fit DATA/time.csv --write         the same, and rewrite the file
+//   preflop-fit DATA/time.csv --score         no fit: the errors of the file as it is
+//   preflop-fit DATA/time.csv --leave model   errors of rows whose model (source, gpu) no fit has seen
+//   --rows                                    every row: id, predicted / measured - 1
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "tools/fit/solve.hpp"
+
+namespace preflop::fit {
+namespace {
+
+struct Score {
+  std::vector<double> errors;
+  void print(const std::string& name) const {
+    if (errors.empty()) return;
+    std::vector<double> size;
+    double sum = 0, bias = 0;
+    for (double e : errors) {
+      size.push_back(std::fabs(e));
+      sum += std::fabs(e);
+      bias += e;
+    }
+    std::sort(size.begin(), size.end());
+    const double n = static_cast<double>(size.size());
+    const auto rank = [&](double q) { return size[std::min(size.size() - 1, static_cast<std::size_t>(q * n))]; };
+    std::printf("%-34s n %4zu  mape %5.1f  median %5.1f  p90 %5.1f  max %6.1f  bias %+5.1f\n", name.c_str(),
+                size.size(), 100 * sum / n, 100 * rank(.5), 100 * rank(.9), 100 * size.back(), 100 * bias / n);
+  }
+};
+
+std::string trait(const Run& run, const std::string& which) {
+  if (which == "model") return run.model;
+  if (which == "gpu") return run.gpu;
+  return run.source;
+}
+
+void report(const std::vector<Run>& runs, const std::vector<double>& errors, bool rows) {
+  std::map<std::string, Score> scores;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::string kind = runs[i].moe ? " moe" : " dense";
+    scores[runs[i].source + kind].errors.push_back(errors[i]);
+    scores["~ all" + kind].errors.push_back(errors[i]);
+    scores["~ gpu " + runs[i].gpu].errors.push_back(errors[i]);
+    scores["~ stack " + runs[i].problem.stack->name + "@" + runs[i].problem.stack->generation].errors.push_back(
+        errors[i]);
+  }
+  for (const auto& [name, score] : scores) score.print(name);
+  if (!rows) return;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    std::printf("row %s %s %s %+.1f %s\n", runs[i].source.c_str(), runs[i].id.c_str(), runs[i].fitted ? "fit" : "score",
+                100 * errors[i], runs[i].group.c_str());
+}
+
+std::vector<double> errors_of(const TimeParameters& p, const std::vector<Run>& runs) {
+  std::vector<double> out;
+  for (const Run& run : runs) out.push_back(run.predict(p) / run.measured - 1);
+  return out;
+}
+
+std::vector<double> left_out(const TimeParameters& start, const std::vector<Run>& runs, const std::string& which) {
+  std::set<std::string> values;
+  for (const Run& run : runs) values.insert(trait(run, which));
+  const std::vector<std::string> all(values.begin(), values.end());
+  std::vector<double> errors(runs.size());
+  const auto work = [&](std::size_t begin, std::size_t step) {
+    for (std::size_t v = begin; v < all.size(); v += step) {
+      TimeParameters p = start;
+      solve(p, runs, [&](const Run& run) { return trait(run, which) != all[v]; }, {.steps = 4});
+      for (std::size_t i = 0; i < runs.size(); ++i) {
+        if (trait(runs[i], which) == all[v]) errors[i] = runs[i].predict(p) / runs[i].measured - 1;
+      }
+    }
+  };
+  std::thread other(work, 1, 2);
+  work(0, 2);
+  other.join();
+  return errors;
+}
+
+void print_parameters(const TimeParameters& p, const std::vector<Run>& runs) {
+  const auto rows = users(p, runs);
+  for (std::size_t i = 0; i < p.all().size(); ++i) {
+    const Parameter& q = p.all()[i];
+    if (!q.fitted) continue;
+    const bool bound = q.value <= q.low * 1.001 || q.value >= q.high * 0.999;
+    std::printf("  %-32s %-22s %10.4g  prior %10.4g  rows %4zu%s\n", q.owner.c_str(), q.field.c_str(), q.value, q.prior,
+                rows[i].size(), bound ? "  ON A BOUND" : "");
+  }
+}
+
+int run(const std::vector<std::string>& args) {
+  const auto has = [&](const char* flag) { return std::find(args.begin(), args.end(), flag) != args.end(); };
+  if (args.empty() || args[0].starts_with("--")) {
+    std::fputs(
+        "preflop-fit: which time.csv? usage: preflop-fit data/time.csv [--write|--score|--leave model|source|gpu] "
+        "[--rows]\n",
+        stderr);
+    return 2;
+  }
+  std::ifstream in(args[0], std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  auto parsed = TimeParameters::parse(text, args[0]);
+  const auto catalogues = Catalogues::load();
+  if (!parsed || !catalogues) {
+    std::fprintf(stderr, "%s\n", (!parsed ? parsed.error() : catalogues.error()).text().c_str());
+    return 2;
+  }
+  TimeParameters parameters = std::move(parsed).value();
+  const auto runs = load(*catalogues);
+  if (!runs) {
+    std::fprintf(stderr, "%s\n", runs.error().text().c_str());
+    return 2;
+  }
+  const auto leave = std::find(args.begin(), args.end(), "--leave");
+  if (leave != args.end() && leave + 1 != args.end()) {
+    report(*runs, left_out(parameters, *runs, *(leave + 1)), has("--rows"));
+    return 0;
+  }
+  if (!has("--score")) {
+    // From the priors, so that the result does not depend on the file's values.
+    for (std::size_t i = 0; i < parameters.all().size(); ++i) {
+      if (parameters.all()[i].fitted) parameters.set(i, parameters.all()[i].prior);
+    }
+    solve(parameters, *runs, [](const Run&) { return true; }, {.steps = 40});
+  }
+  report(*runs, errors_of(parameters, *runs), has("--rows"));
+  print_parameters(parameters, *runs);
+  if (has("--write")) std::ofstream(args[0], std::ios::binary) << parameters.csv();
+  return 0;
+}
+
+}  // namespace
+}  // namespace preflop::fit
+
+int main(int argc, char** argv) { return preflop::fit::run({argv + 1, argv + argc}); }
