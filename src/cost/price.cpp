@@ -72,8 +72,11 @@ ProductPrice<N> product_price(const Reader<N>& r, std::string_view precision, co
   static constexpr const char* kBest[] = {"", "matmul_bf16_flops", "matmul_fp8_flops", "matmul_fp4_flops"};
   const int at = static_cast<int>(kind);
   out.width = kWidths[at];
+  static constexpr const char* kSustained[] = {"", "sustained_bf16_flops", "sustained_fp8_flops", ""};
   const N share = r.gpu(kShares[at]);
-  if (kind != Operands::full && r.value(kBest[at])) {
+  if (*kSustained[at] != '\0' && r.value(kSustained[at])) {
+    out.rate = FlopsPerSecond<N>(r.datum(kSustained[at], "rate that large products keep", "FLOP/s"));
+  } else if (kind != Operands::full && r.value(kBest[at])) {
     out.rate = FlopsPerSecond<N>(r.datum(kBest[at], "best measured matmul rate", "FLOP/s") * share);
   } else {
     const N peak = r.datum(peak_field(precision), "dense peak", "FLOP/s");
@@ -111,6 +114,7 @@ void set_attention(Prices<N>& out, const Reader<N>& r, const Recipe& recipe, con
   static constexpr const char* kWidths[] = {"_64", "_128", "_256"};
   for (int i = 0; i < 3; ++i) {
     out.attention_share[i] = r.gpu(kernel + kWidths[i]);
+    if (recipe.fp8_attention) out.attention_share[i] = out.attention_share[i] * r.gpu("fp8_attention");
     out.attention_law[i].diagonal = r.gpu_plain(kernel + "_diagonal");
     out.attention_law[i].tail = r.gpu_plain(kernel + "_tail");
     out.attention_law[i].sms = cluster.datum("sm_count").value.value_or(r.gpu_plain("sm_count"));
@@ -135,11 +139,28 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   out.cast_bytes = operands(recipe.precision) == Operands::eight  ? r.stack("cast8_bytes")
                    : operands(recipe.precision) == Operands::four ? r.stack("cast4_bytes")
                                                                   : N(0.0);
-  out.gap = Seconds<N>(r.stack("gap"));
+  // Graphs of parts of a layer leave some of the gaps, graphs of the whole iteration none.
+  const bool whole = recipe.cuda_graph == "full_iteration";
+  const bool parts = !whole && recipe.cuda_graph != "none";
+  const N left = whole ? N(0.0) : parts ? r.stack("gap_in_graphs") : N(1.0);
+  out.gap = Seconds<N>(r.stack("gap") * left);
+  const N host = r.gpu("host_speed") *
+                 (whole   ? N(0.0)
+                  : parts ? r.stack("host_in_graphs")
+                          : N(1.0)) *
+                 (recipe.ep_overlap ? r.stack("host_overlapping") : N(1.0)) *
+                 (recipe.capacity_factor > 0 ? r.stack("host_static") : N(1.0));
+  out.host_block = r.stack("host_block") * host;
+  out.host_expert = r.stack("host_expert") * host;
+  out.expert_launch = recipe.fused_experts ? N(0.0) : r.stack("expert_launch");
+  out.fused_share = recipe.fused_experts ? r.stack("fused_share") : N(1.0);
+  out.deduplicated = recipe.dispatcher != "alltoall";
+  out.scatter_gather = r.stack_plain("scatter_gather") > 0;
   out.tp_exposed = r.stack("tp_exposed");
   out.cp_exposed = r.stack("cp_exposed");
-  out.ep_exposed = r.stack("ep_exposed");
+  out.ep_exposed = recipe.ep_overlap ? r.stack("ep_exposed_overlapping") : r.stack("ep_exposed");
   out.pp_exposed = recipe.layout.vpp > 1 ? r.stack("pp_exposed_interleaved") : r.stack("pp_exposed");
+  out.tp_exposed_experts = r.stack("tp_exposed_experts");
   out.dp_hidden = r.stack("dp_hidden");
   out.contention = r.stack("contention");
   out.tail_elements = r.stack("tail_elements");
@@ -147,7 +168,7 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   out.jitter = r.stack("jitter");
   out.unfused_rate = r.gpu("unfused_rate");
   out.step_fixed = Seconds<N>(r.stack("step_fixed"));
-  out.ring_attention = r.stack_plain("ring_attention") > 0;
+  out.ring_attention = recipe.cp_comm == "p2p";
 }
 
 }  // namespace
@@ -246,12 +267,37 @@ Seconds<N> Prices<N>::collective(CollectiveKind kind, double bytes, const RankGr
 }
 
 template <class N>
+Seconds<N> Prices<N>::exchange_rows(double bytes, double top_k, const RankGroup& group) const {
+  if (!deduplicated || group.size <= 1) return collective(CollectiveKind::all_to_all, bytes, group);
+  // Distinct ones of n places that k experts chosen at random fall on.
+  const auto distinct = [&](double n) { return n * (1 - math::pow(1 - 1 / n, top_k)); };
+  const double one = bytes / top_k;
+  const double members = inside(group, domain);
+  const double n = group.size;
+  const auto copies = [&](double places) { return one * distinct(places) * (places - 1) / places; };
+  const Bytes<N> near(read_off<N>(copies(members >= n ? n : members), "one copy per rank of the node", "B"));
+  const Seconds<N> inner = near / scaleup;
+  if (members >= n || !has_scaleout) return inner + latency(group);
+  const Bytes<N> far(read_off<N>(copies(n / members), "one copy per node", "B"));
+  return Seconds<N>(larger(inner.number(), (far / scaleout).number())) + latency(group);
+}
+
+template <class N>
 Seconds<N> Prices<N>::send(double bytes, double distance) const {
   const Bytes<N> sent(read_off<N>(bytes, "bytes sent to a neighbour", "B"));
   const bool stays = distance < domain || !has_scaleout;
   return sent / (stays ? scaleup : scaleout) + (stays ? scaleup_latency : scaleout_latency);
 }
 
+template <class N>
+Band<N> prices_band(const Cluster& cluster, const Stack& stack, bool experts, const TimeParameters& parameters) {
+  const Reader<N> r(cluster, stack, parameters);
+  const std::string kind = experts ? "_moe" : "_dense";
+  return {r.stack("band_low" + kind), r.stack("band_high" + kind)};
+}
+
+template Band<double> prices_band(const Cluster&, const Stack&, bool, const TimeParameters&);
+template Band<Traced> prices_band(const Cluster&, const Stack&, bool, const TimeParameters&);
 template struct Prices<double>;
 template struct Prices<Traced>;
 template Prices<double> prices<double>(const Cluster&, const Stack&, const Recipe&, const TimeParameters&);

@@ -55,6 +55,13 @@ Json recipe_json(const Estimate& e) {
   out["recompute"] = recompute_text(r.recompute);
   out["attention"] = name(r.attention);
   out["loss"] = name(r.loss);
+  out["cp_comm"] = r.cp_comm;
+  out["dispatcher"] = r.dispatcher;
+  out["cuda_graph"] = r.cuda_graph;
+  out["ep_overlap"] = r.ep_overlap;
+  out["fused_experts"] = r.fused_experts;
+  out["fp8_attention"] = r.fp8_attention;
+  out["compile"] = r.compile;
   out["stack"] = stack_text(r);
   out["tokens"] = r.tokens ? json_number(*r.tokens) : Json(nullptr);
   out["mfu"] = r.mfu ? json_number(*r.mfu) : Json(nullptr);

@@ -104,7 +104,8 @@ Schedule<N> schedule_of(const Recipe& recipe, const BlockCost& layer, double nod
   out.nodes = nodes;
   out.hop = zero<N>();
   if (l.pp > 1) {
-    const double bytes = volume("bsh", layer.extents, Mesh::of(l)).elements.real() * recipe.activation_width();
+    const double share = prices.scatter_gather && !l.sp ? static_cast<double>(l.tp) : 1.0;
+    const double bytes = volume("bsh", layer.extents, Mesh::of(l)).elements.real() * recipe.activation_width() / share;
     out.hop = prices.send(bytes, static_cast<double>(l.tp * l.cp * l.dp));
   }
   return out;
