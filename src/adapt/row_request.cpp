@@ -91,8 +91,12 @@ void Builder::model() {
     key("mtp", "0");  // a model cut to a few layers: what is not said to be trained is not
     out_.assumed.emplace_back("mtp=0");
   }
-  if (const std::string* capacity = cell("capacity"); capacity != nullptr && out_.moe)
-    key("capacity_factor", *capacity);
+  if (const std::string* capacity = cell("capacity"); capacity != nullptr && out_.moe) {
+    if (row_.flag("dropless"))
+      later("capacity", *capacity, "of buffers: no row is dropped or padded");
+    else
+      key("capacity_factor", *capacity);
+  }
 }
 
 // The id of a GPU by any of its names, also where more is appended: "H100-SXM-80GB-HBM3".
@@ -159,6 +163,7 @@ void Builder::numerics() {
                                    std::pair{"fp8-attention", "fp8_attention"}}) {
     if (row_.flag(flag)) key(name, "true");
   }
+  if (row_.flag("no-overlap")) key("dp_overlap", "false");
   if (const std::string* graph = cell("cuda_graph")) {
     const bool named = *graph == "full_iteration" || *graph == "local" || *graph == "none";
     key("cuda_graph", named ? *graph : "transformer_engine");

@@ -84,6 +84,7 @@ ProductPrice<N> product_price(const Reader<N>& r, std::string_view precision, co
   }
   if (precision == "mxfp8" || precision == "fp8-blockwise")
     out.rate = FlopsPerSecond<N>(out.rate.number() * r.gpu("block_scaled"));
+  out.rate = FlopsPerSecond<N>(out.rate.number() * r.stack("gemm_use"));
   out.memory = BytesPerSecond<N>(r.datum("memory_bandwidth", "memory bandwidth", "B/s") * r.gpu("gemm_memory_share"));
   out.law.prologue = r.gpu_plain("gemm_prologue");
   out.law.wave = r.gpu_plain("gemm_wave");
@@ -113,7 +114,7 @@ void set_attention(Prices<N>& out, const Reader<N>& r, const Recipe& recipe, con
   out.attention_peak = out.half_peak;
   static constexpr const char* kWidths[] = {"_64", "_128", "_256"};
   for (int i = 0; i < 3; ++i) {
-    out.attention_share[i] = r.gpu(kernel + kWidths[i]);
+    out.attention_share[i] =r.gpu(kernel + kWidths[i]) * r.gpu("attention_clock");
     if (recipe.fp8_attention) out.attention_share[i] = out.attention_share[i] * r.gpu("fp8_attention");
     out.attention_law[i].diagonal = r.gpu_plain(kernel + "_diagonal");
     out.attention_law[i].tail = r.gpu_plain(kernel + "_tail");
@@ -126,7 +127,7 @@ template <class N>
 void set_links(Prices<N>& out, const Reader<N>& r, const Cluster& cluster) {
   out.domain = cluster.datum("scaleup_domain").value.value_or(static_cast<double>(cluster.gpus_per_node));
   out.has_scaleout = cluster.datum("scaleout_bandwidth").value.has_value();
-  out.scaleup = BytesPerSecond<N>(r.datum("scaleup_bandwidth", "scale-up bandwidth", "B/s") * r.gpu("scaleup_share"));
+  out.scaleup = BytesPerSecond<N>(r.datum("scaleup_bandwidth", "scale-up bandwidth", "B/s") *r.gpu("scaleup_share") * r.stack("scaleup_use"));
   out.scaleout = BytesPerSecond<N>(r.datum("scaleout_bandwidth", "scale-out bandwidth", "B/s") *
                                    r.gpu("scaleout_share") * r.stack("network_share"));
   out.scaleup_latency = Seconds<N>(r.gpu("scaleup_latency") + r.stack("collective_launch"));
@@ -136,7 +137,8 @@ void set_links(Prices<N>& out, const Reader<N>& r, const Cluster& cluster) {
 template <class N>
 void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   out.accumulate_bytes = recipe.micro_batches() > 1 || recipe.layout.zero < 3 ? r.stack("accumulate_bytes") : N(0.0);
-  out.cast_bytes = operands(recipe.precision) == Operands::eight  ? r.stack("cast8_bytes")
+  out.cast_bytes = recipe.precision == "fp8-rowwise"                ? r.stack("cast_rowwise_bytes")
+                   : operands(recipe.precision) == Operands::eight  ? r.stack("cast8_bytes")
                    : operands(recipe.precision) == Operands::four ? r.stack("cast4_bytes")
                                                                   : N(0.0);
   // Graphs of parts of a layer leave some of the gaps, graphs of the whole iteration none.
@@ -144,6 +146,10 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   const bool parts = !whole && recipe.cuda_graph != "none";
   const N left = whole ? N(0.0) : parts ? r.stack("gap_in_graphs") : N(1.0);
   out.gap = Seconds<N>(r.stack("gap") * left);
+  const bool in_place = recipe.loss == LossKind::fused || recipe.loss == LossKind::fused_linear;
+  out.loss_bytes = in_place ? r.stack("loss_bytes_fused") : r.stack("loss_bytes");
+  const bool quantised_gather = recipe.precision == "fp8-tensorwise" && r.stack_plain("gather8_width") > 0;
+  out.gather_width = quantised_gather ? r.stack_plain("gather8_width") : recipe.activation_width();
   const N host = r.gpu("host_speed") *
                  (whole   ? N(0.0)
                   : parts ? r.stack("host_in_graphs")
@@ -161,7 +167,7 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   out.ep_exposed = recipe.ep_overlap ? r.stack("ep_exposed_overlapping") : r.stack("ep_exposed");
   out.pp_exposed = recipe.layout.vpp > 1 ? r.stack("pp_exposed_interleaved") : r.stack("pp_exposed");
   out.tp_exposed_experts = r.stack("tp_exposed_experts");
-  out.dp_hidden = r.stack("dp_hidden");
+  out.dp_hidden = recipe.dp_overlap ? r.stack("dp_hidden") : N(0.0);
   out.contention = r.stack("contention");
   out.tail_elements = r.stack("tail_elements");
   out.tail_per_rank = r.stack("tail_per_rank");

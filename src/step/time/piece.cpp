@@ -75,6 +75,7 @@ class Pricer {
     if (w.kind == Kind::product) return add_product(i);
     if (w.kind == Kind::attention) return add_attention(w);
     if (w.kind == Kind::product2) return add_unfused(w);
+    if (w.kind == Kind::loss) return add_loss(w);
     const Lost lost = w.kind == Kind::softmax || group(w.tag) == "core" ? Lost::attention : elsewhere;
     const N share = w.tag == Tag::exp_act ? prices_.fused_share : N(1.0);
     put(w, lost, prices_.pass(w.forward_bytes, "bytes moved") * share,
@@ -115,6 +116,13 @@ class Pricer {
       put(out_.backward, w.logits ? Lost::logits : Lost::memory_bound, named(added, "gradient accumulation", "s"));
     }
     if (!half && plain(prices_.cast_bytes) > 0) add_casts(i);
+  }
+
+    // The cross-entropy's passes over the logits, two of three parts forward.
+  void add_loss(const WorkItem& w) {
+    constexpr double kForward = 2.0 / 3;
+    const Seconds<N> all = prices_.pass(w.forward_bytes / recipe_.activation_width(), "logits") * prices_.loss_bytes;
+    put(w, Lost::logits, all * N(kForward), all * N(1 - kForward));
   }
 
   // Inputs and gradients are quantised before they are gathered: each rank its own shard.
