@@ -114,7 +114,7 @@ void set_attention(Prices<N>& out, const Reader<N>& r, const Recipe& recipe, con
   out.attention_peak = out.half_peak;
   static constexpr const char* kWidths[] = {"_64", "_128", "_256"};
   for (int i = 0; i < 3; ++i) {
-    out.attention_share[i] =r.gpu(kernel + kWidths[i]) * r.gpu("attention_clock");
+    out.attention_share[i] = r.gpu(kernel + kWidths[i]) * r.gpu("attention_clock");
     if (recipe.fp8_attention) out.attention_share[i] = out.attention_share[i] * r.gpu("fp8_attention");
     out.attention_law[i].diagonal = r.gpu_plain(kernel + "_diagonal");
     out.attention_law[i].tail = r.gpu_plain(kernel + "_tail");
@@ -127,7 +127,8 @@ template <class N>
 void set_links(Prices<N>& out, const Reader<N>& r, const Cluster& cluster) {
   out.domain = cluster.datum("scaleup_domain").value.value_or(static_cast<double>(cluster.gpus_per_node));
   out.has_scaleout = cluster.datum("scaleout_bandwidth").value.has_value();
-  out.scaleup = BytesPerSecond<N>(r.datum("scaleup_bandwidth", "scale-up bandwidth", "B/s") *r.gpu("scaleup_share") * r.stack("scaleup_use"));
+  out.scaleup = BytesPerSecond<N>(r.datum("scaleup_bandwidth", "scale-up bandwidth", "B/s") * r.gpu("scaleup_share") *
+                                  r.stack("scaleup_use"));
   out.scaleout = BytesPerSecond<N>(r.datum("scaleout_bandwidth", "scale-out bandwidth", "B/s") *
                                    r.gpu("scaleout_share") * r.stack("network_share"));
   out.scaleup_latency = Seconds<N>(r.gpu("scaleup_latency") + r.stack("collective_launch"));
@@ -136,11 +137,11 @@ void set_links(Prices<N>& out, const Reader<N>& r, const Cluster& cluster) {
 
 template <class N>
 void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
-  out.accumulate_bytes = recipe.micro_batches() > 1 || recipe.layout.zero < 3 ? r.stack("accumulate_bytes") : N(0.0);
-  out.cast_bytes = recipe.precision == "fp8-rowwise"                ? r.stack("cast_rowwise_bytes")
-                   : operands(recipe.precision) == Operands::eight  ? r.stack("cast8_bytes")
-                   : operands(recipe.precision) == Operands::four ? r.stack("cast4_bytes")
-                                                                  : N(0.0);
+  out.accumulate_bytes = recipe.layout.zero < 3 ? r.stack("accumulate_bytes") : N(0.0);
+  out.cast_bytes = recipe.precision == "fp8-rowwise"               ? r.stack("cast_rowwise_bytes")
+                   : operands(recipe.precision) == Operands::eight ? r.stack("cast8_bytes")
+                   : operands(recipe.precision) == Operands::four  ? r.stack("cast4_bytes")
+                                                                   : N(0.0);
   // Graphs of parts of a layer leave some of the gaps, graphs of the whole iteration none.
   const bool whole = recipe.cuda_graph == "full_iteration";
   const bool parts = !whole && recipe.cuda_graph != "none";

@@ -5,6 +5,7 @@
 //   preflop-fit DATA/time.csv --score         no fit: the errors of the file as it is
 //   preflop-fit DATA/time.csv --bands --write set the ends of the prediction bands from left-out models
 //   preflop-fit DATA/time.csv --leave model   errors of rows whose model (source, gpu) no fit has seen
+//   preflop-fit DATA/time.csv --docs PAGE     errors in the fit and left out, and the parameters, as a page
 //   --rows                                    every row: id, predicted / measured - 1
 #include <algorithm>
 #include <cmath>
@@ -122,6 +123,69 @@ void print_parameters(const TimeParameters& p, const std::vector<Run>& runs) {
   }
 }
 
+std::string table(const std::vector<Run>& runs, const std::vector<std::vector<double>>& errors) {
+  std::map<std::string, std::vector<std::vector<double>>> by;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const std::string& name :
+         {runs[i].source + (runs[i].moe ? " (experts)" : ""), std::string(runs[i].moe ? "~all (experts)" : "~all")}) {
+      auto& columns = by[name];
+      columns.resize(errors.size());
+      for (std::size_t c = 0; c < errors.size(); ++c) columns[c].push_back(errors[c][i]);
+    }
+  }
+  std::string out =
+      "| source | rows | in the fit | bias | its model left out | its source left out | its GPU left out "
+      "|\n|---|---:|---:|---:|---:|---:|---:|\n";
+  for (const auto& [name, columns] : by) {
+    double bias = 0;
+    for (double e : columns[0]) bias += e / static_cast<double>(columns[0].size());
+    char text[160];
+    std::snprintf(text, sizeof text, "| %s | %zu | ", name[0] == '~' ? name.c_str() + 1 : name.c_str(),
+                  columns[0].size());
+    out += text;
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      double sum = 0;
+      for (double e : columns[c]) sum += std::fabs(e);
+      std::snprintf(text, sizeof text, "%.1f | ", 100 * sum / static_cast<double>(columns[c].size()));
+      out += text;
+      if (c == 0) {
+        std::snprintf(text, sizeof text, "%+.1f | ", 100 * bias);
+        out += text;
+      }
+    }
+    out.back() = '\n';
+  }
+  return out;
+}
+
+// docs/fit.md: what is fitted, to how many rows, from which prior; and how far rows are off that no fit saw.
+std::string page(const TimeParameters& p, const std::vector<Run>& runs) {
+  std::string out =
+      "# What step times are fitted to\n\nWritten by `preflop-fit data/time.csv --docs docs/fit.md`. Mean absolute "
+      "error in % of the step time, "
+      "by source: with the\nparameters below, and with parameters fitted without any row of the same model, source or "
+      "GPU. A GPU that is left out "
+      "keeps\nits prior (kernel tables).\n\n";
+  std::vector<std::vector<double>> errors = {errors_of(p, runs)};
+  for (const char* which : {"model", "source", "gpu"}) errors.push_back(left_out(p, runs, which));
+  out += table(runs, errors);
+  out +=
+      "\n## Fitted parameters\n\nAll others of `data/time.csv` are given. *rows*: measured steps that the parameter "
+      "has a say in.\n\n"
+      "| of | parameter | value | prior | bounds | rows | why it is there |\n|---|---|---:|---:|---|---:|---|\n";
+  const auto rows = users(p, runs);
+  for (std::size_t i = 0; i < p.all().size(); ++i) {
+    const Parameter& q = p.all()[i];
+    if (!q.fitted) continue;
+    const bool bound = q.value <= q.low * 1.001 || q.value >= q.high * 0.999;
+    char text[160];
+    std::snprintf(text, sizeof text, " %.4g%s | %.4g | %.3g to %.3g | %zu | ", q.value, bound ? " (on a bound)" : "",
+                  q.prior, q.low, q.high, rows[i].size());
+    out += "| " + q.owner + " | " + q.field + " |" + text + q.source + " |\n";
+  }
+  return out;
+}
+
 int run(const std::vector<std::string>& args) {
   const auto has = [&](const char* flag) { return std::find(args.begin(), args.end(), flag) != args.end(); };
   if (args.empty() || args[0].starts_with("--")) {
@@ -148,6 +212,11 @@ int run(const std::vector<std::string>& args) {
   if (has("--bands")) {
     set_bands(parameters, *runs, left_out(parameters, *runs, "model"));
     if (has("--write")) std::ofstream(args[0], std::ios::binary) << parameters.csv();
+    return 0;
+  }
+  const auto docs = std::find(args.begin(), args.end(), "--docs");
+  if (docs != args.end() && docs + 1 != args.end()) {
+    std::ofstream(*(docs + 1), std::ios::binary) << page(parameters, *runs);
     return 0;
   }
   const auto leave = std::find(args.begin(), args.end(), "--leave");
