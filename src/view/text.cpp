@@ -217,9 +217,12 @@ std::string step_text(const Estimate& e) {
   if (!e.step) return "";
   const StepEstimate<double>& s = *e.step;
   const bool predicted = !e.recipe.mfu.has_value();
+  const auto off = [&](const Seconds<double>& end) {
+    const double by = end.number() / s.seconds.number() - 1;
+    return (by < 0 ? "" : "+") + text::percent(by, 0);
+  };
   std::string out = "\nStep time " + text::seconds(s.seconds.number());
-  out += predicted ? (s.low && s.high ? ", " + text::seconds(s.low->number()) + " to " +
-                                            text::seconds(s.high->number()) + " for 8 of 10 runs\n"
+  out += predicted ? (s.low && s.high ? " (8 of 10 runs: " + off(*s.low) + " to " + off(*s.high) + ")\n"
                                       : " (from kernels, links and schedule)\n")
                    : " (from the given MFU of " + text::percent(*e.recipe.mfu) + " against " + e.recipe.mfu_convention +
                          ")\n";
