@@ -107,6 +107,7 @@ const char* name(Lost lost);
 template <class N>
 struct StepEstimate {
   Seconds<N> seconds;
+  std::optional<Seconds<N>> low, high;  // 80 % of runs that no parameter has seen; empty with a given MFU
   TokensPerSecond<N> tokens_per_second;
   TokensPerSecond<N> tokens_per_second_per_gpu;
   Ratio<N> mfu;
@@ -114,7 +115,7 @@ struct StepEstimate {
   FlopsPerSecond<N> peak;  // dense, one GPU
   std::string mfu_convention;
   std::optional<Seconds<N>> breakdown[kLost];  // exposed seconds; they sum to `seconds`; empty = not known apart
-  std::string method;                          // "given mfu" | "first-order roofline"
+  std::string method;                          // "given mfu" | "kernels and links"
 };
 
 struct ModelSummary {

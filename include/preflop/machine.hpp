@@ -28,6 +28,8 @@ struct Datum {
 // Fields of a GPU, by their names in data/gpus.csv, converted to SI:
 //   fp32_flops tf32_flops fp16_flops bf16_flops fp8_flops fp4_flops int8_ops   dense peaks, never sparse
 //   matmul_bf16_flops matmul_fp8_flops matmul_fp4_flops                        best measured matmul rate
+//   sustained_bf16_flops sustained_fp8_flops    rate that large products keep on this very machine, where it was
+//                                               measured: a power limit or a cooler one shows here
 //   capacity_bytes      what the driver reports as total memory
 //   nominal_bytes       the sticker; smi_bytes: nvidia-smi's total
 //   memory_bandwidth    bytes/s          l2_bytes

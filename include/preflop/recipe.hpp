@@ -72,6 +72,15 @@ struct Recipe {
   std::int64_t mtp = 0;        // multi-token prediction layers that are trained
   bool compile = false;        // torch.compile of the layers
 
+  // How the software runs what it runs.
+  std::string cp_comm = "p2p";          // context parallelism: keys round a ring (p2p) or heads for tokens (a2a)
+  std::string dispatcher = "alltoall";  // rows of experts: alltoall, deepep, hybridep
+  std::string cuda_graph = "none";      // none, transformer_engine or local (parts of a layer), full_iteration
+    bool dp_overlap = true;               // gradients reduced and weights gathered beside compute, where the stack can
+  bool ep_overlap = false;              // exchange of rows beside the other micro-batch's compute
+  bool fused_experts = false;           // grouped products with activation and quantisation in one kernel
+  bool fp8_attention = false;
+
   std::optional<double> mfu;  // --mfu X, a fraction: use instead of predicting
   std::string mfu_convention = "6n";
   std::optional<double> tokens;  // --tokens, of the whole run

@@ -190,10 +190,36 @@ Result<std::optional<Recompute>> recompute_key(const Request& request) {
   return std::optional<Recompute>(out);
 }
 
+// One of a few words; the recipe's own value when it is not given.
+Status word_key(const Request& request, const char* key, const std::vector<std::string>& words, std::string& out) {
+  const std::string* text = text_of(request, key);
+  if (text == nullptr) return Nothing{};
+  if (std::find(words.begin(), words.end(), *text) == words.end())
+    return text::unknown_name(flag_of(key), key, *text, words);
+  out = *text;
+  return Nothing{};
+}
+
+Status read_software(const Request& request, Recipe& recipe) {
+  if (Status s = word_key(request, "cp_comm", {"p2p", "a2a"}, recipe.cp_comm); !s) return s;
+  if (Status s = word_key(request, "dispatcher", {"alltoall", "deepep", "hybridep"}, recipe.dispatcher); !s) return s;
+  const std::vector<std::string> graphs = {"none", "transformer_engine", "local", "full_iteration"};
+  if (Status s = word_key(request, "cuda_graph", graphs, recipe.cuda_graph); !s) return s;
+  for (const auto& [key, slot] :
+       {std::pair{"dp_overlap", &recipe.dp_overlap}, std::pair{"ep_overlap", &recipe.ep_overlap}, std::pair{"fused_experts", &recipe.fused_experts},
+        std::pair{"fp8_attention", &recipe.fp8_attention}}) {
+    const auto on = switch_key(request, key);
+    if (!on) return on.error();
+        *slot = on->value_or(*slot);
+  }
+  return Nothing{};
+}
+
 Status read_numerics(const Request& request, const Stack& stack, Recipe& recipe) {
   if (Status s = read_precision(request, recipe); !s) return s;
   if (Status s = read_dtypes(request, stack, recipe); !s) return s;
   if (Status s = read_kernels(request, stack, recipe); !s) return s;
+  if (Status s = read_software(request, recipe); !s) return s;
   const auto compile = switch_key(request, "compile");
   if (!compile) return compile.error();
   recipe.compile = compile->value_or(stack.compile_default);

@@ -104,8 +104,12 @@ void Builder::model() {
     key("mtp", "0");  // a model cut to a few layers: what is not said to be trained is not
     out_.assumed.emplace_back("mtp=0");
   }
-  if (const std::string* capacity = cell("capacity"); capacity != nullptr && out_.moe)
-    key("capacity_factor", *capacity);
+  if (const std::string* capacity = cell("capacity"); capacity != nullptr && out_.moe) {
+    if (row_.flag("dropless"))
+      later("capacity", *capacity, "of buffers: no row is dropped or padded");
+    else
+      key("capacity_factor", *capacity);
+  }
 }
 
 // The id of a GPU by any of its names, also where more is appended: "H100-SXM-80GB-HBM3".
@@ -148,6 +152,10 @@ void Builder::cluster() {
   if (const std::string* cap = cell("cap_gb")) {
     if (const auto gb = parse_decimal(*cap)) out_.capacity_bytes = *gb * kGiB;
   }
+  if (const std::string* rate = cell("sustained_tflops")) {
+    constexpr double kTera = 1e12;
+    if (const auto tflops = parse_decimal(*rate)) out_.sustained = *tflops * kTera;
+  }
   if (const std::string* net = cell("net_gbps")) {
     if (const auto rate = parse_decimal(*net)) out_.scaleout = *rate / kBitsPerByte * kGiga;
   }
@@ -163,6 +171,16 @@ void Builder::numerics() {
   }
   for (const char* dtype : {"weight_dtype", "grad_dtype", "master_dtype", "moment_dtype"}) {
     if (const std::string* value = cell(dtype)) key(dtype, *value);
+  }
+  for (const auto& [flag, name] : {std::pair{"ep-overlap", "ep_overlap"}, std::pair{"fused-experts", "fused_experts"},
+                                   std::pair{"fp8-attention", "fp8_attention"}}) {
+    if (row_.flag(flag)) key(name, "true");
+  }
+  if (row_.flag("no-overlap")) key("dp_overlap", "false");
+  if (const std::string* graph = cell("cuda_graph")) {
+    const bool named = *graph == "full_iteration" || *graph == "local" || *graph == "none";
+    key("cuda_graph", named ? *graph : "transformer_engine");
+    if (!named && *graph != "transformer_engine") assume("cuda_graph", "transformer_engine");
   }
   if (const std::string* wire = cell("reduce_dtype")) later("reduce_dtype", *wire);
   if (const std::string* last = cell("bf16_layers")) later("bf16_layers", *last);

@@ -44,6 +44,7 @@ struct RowRequest {
   double gpus = 0, step_tokens = 0, seq = 0;  // of a step; 0: not stated
   std::optional<double> capacity_bytes;       // of a card whose memory was capped
   std::optional<double> scaleout;             // bytes/s per direction and GPU
+  std::optional<double> sustained;            // FLOP/s of large bf16 products, measured on that machine
 };
 RowRequest row_request(const Row& row, const SourceRules& rules, const RowWords& words, const Catalogues& catalogues);
 

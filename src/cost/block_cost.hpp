@@ -90,6 +90,7 @@ struct CollectiveItem {
 struct ProductShape {
   double m = 0, n = 0, k = 0, groups = 1;
   int merge = -1;
+  double inputs = 0, results = 0;  // elements of the operand and the result as this GPU holds them
 };
 
 // The work of one operator on one GPU.
@@ -121,6 +122,7 @@ struct BlockCost {
   std::vector<CollectiveItem> collectives;
   Count window;
   bool chunked = false;
+  double top_k = 0, local_experts = 0;  // experts of a token, experts on this GPU; 0: none
   Activation activation = Activation::silu;
   bool legal = true;  // false: an axis does not divide (callers check legality first)
 

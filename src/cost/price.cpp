@@ -72,8 +72,11 @@ ProductPrice<N> product_price(const Reader<N>& r, std::string_view precision, co
   static constexpr const char* kBest[] = {"", "matmul_bf16_flops", "matmul_fp8_flops", "matmul_fp4_flops"};
   const int at = static_cast<int>(kind);
   out.width = kWidths[at];
+  static constexpr const char* kSustained[] = {"", "sustained_bf16_flops", "sustained_fp8_flops", ""};
   const N share = r.gpu(kShares[at]);
-  if (kind != Operands::full && r.value(kBest[at])) {
+  if (*kSustained[at] != '\0' && r.value(kSustained[at])) {
+    out.rate = FlopsPerSecond<N>(r.datum(kSustained[at], "rate that large products keep", "FLOP/s"));
+  } else if (kind != Operands::full && r.value(kBest[at])) {
     out.rate = FlopsPerSecond<N>(r.datum(kBest[at], "best measured matmul rate", "FLOP/s") * share);
   } else {
     const N peak = r.datum(peak_field(precision), "dense peak", "FLOP/s");
@@ -81,6 +84,7 @@ ProductPrice<N> product_price(const Reader<N>& r, std::string_view precision, co
   }
   if (precision == "mxfp8" || precision == "fp8-blockwise")
     out.rate = FlopsPerSecond<N>(out.rate.number() * r.gpu("block_scaled"));
+  out.rate = FlopsPerSecond<N>(out.rate.number() * r.stack("gemm_use"));
   out.memory = BytesPerSecond<N>(r.datum("memory_bandwidth", "memory bandwidth", "B/s") * r.gpu("gemm_memory_share"));
   out.law.prologue = r.gpu_plain("gemm_prologue");
   out.law.wave = r.gpu_plain("gemm_wave");
@@ -110,7 +114,8 @@ void set_attention(Prices<N>& out, const Reader<N>& r, const Recipe& recipe, con
   out.attention_peak = out.half_peak;
   static constexpr const char* kWidths[] = {"_64", "_128", "_256"};
   for (int i = 0; i < 3; ++i) {
-    out.attention_share[i] = r.gpu(kernel + kWidths[i]);
+    out.attention_share[i] = r.gpu(kernel + kWidths[i]) * r.gpu("attention_clock");
+    if (recipe.fp8_attention) out.attention_share[i] = out.attention_share[i] * r.gpu("fp8_attention");
     out.attention_law[i].diagonal = r.gpu_plain(kernel + "_diagonal");
     out.attention_law[i].tail = r.gpu_plain(kernel + "_tail");
     out.attention_law[i].sms = cluster.datum("sm_count").value.value_or(r.gpu_plain("sm_count"));
@@ -122,7 +127,8 @@ template <class N>
 void set_links(Prices<N>& out, const Reader<N>& r, const Cluster& cluster) {
   out.domain = cluster.datum("scaleup_domain").value.value_or(static_cast<double>(cluster.gpus_per_node));
   out.has_scaleout = cluster.datum("scaleout_bandwidth").value.has_value();
-  out.scaleup = BytesPerSecond<N>(r.datum("scaleup_bandwidth", "scale-up bandwidth", "B/s") * r.gpu("scaleup_share"));
+  out.scaleup = BytesPerSecond<N>(r.datum("scaleup_bandwidth", "scale-up bandwidth", "B/s") * r.gpu("scaleup_share") *
+                                  r.stack("scaleup_use"));
   out.scaleout = BytesPerSecond<N>(r.datum("scaleout_bandwidth", "scale-out bandwidth", "B/s") *
                                    r.gpu("scaleout_share") * r.stack("network_share"));
   out.scaleup_latency = Seconds<N>(r.gpu("scaleup_latency") + r.stack("collective_launch"));
@@ -131,23 +137,45 @@ void set_links(Prices<N>& out, const Reader<N>& r, const Cluster& cluster) {
 
 template <class N>
 void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
-  out.accumulate_bytes = recipe.micro_batches() > 1 || recipe.layout.zero < 3 ? r.stack("accumulate_bytes") : N(0.0);
-  out.cast_bytes = operands(recipe.precision) == Operands::eight  ? r.stack("cast8_bytes")
-                   : operands(recipe.precision) == Operands::four ? r.stack("cast4_bytes")
-                                                                  : N(0.0);
-  out.gap = Seconds<N>(r.stack("gap"));
+  out.accumulate_bytes = recipe.layout.zero < 3 ? r.stack("accumulate_bytes") : N(0.0);
+  out.cast_bytes = recipe.precision == "fp8-rowwise"               ? r.stack("cast_rowwise_bytes")
+                   : operands(recipe.precision) == Operands::eight ? r.stack("cast8_bytes")
+                   : operands(recipe.precision) == Operands::four  ? r.stack("cast4_bytes")
+                                                                   : N(0.0);
+  // Graphs of parts of a layer leave some of the gaps, graphs of the whole iteration none.
+  const bool whole = recipe.cuda_graph == "full_iteration";
+  const bool parts = !whole && recipe.cuda_graph != "none";
+  const N left = whole ? N(0.0) : parts ? r.stack("gap_in_graphs") : N(1.0);
+  out.gap = Seconds<N>(r.stack("gap") * left);
+  const bool in_place = recipe.loss == LossKind::fused || recipe.loss == LossKind::fused_linear;
+  out.loss_bytes = in_place ? r.stack("loss_bytes_fused") : r.stack("loss_bytes");
+  const bool quantised_gather = recipe.precision == "fp8-tensorwise" && r.stack_plain("gather8_width") > 0;
+  out.gather_width = quantised_gather ? r.stack_plain("gather8_width") : recipe.activation_width();
+  const N host = r.gpu("host_speed") *
+                 (whole   ? N(0.0)
+                  : parts ? r.stack("host_in_graphs")
+                          : N(1.0)) *
+                 (recipe.ep_overlap ? r.stack("host_overlapping") : N(1.0)) *
+                 (recipe.capacity_factor > 0 ? r.stack("host_static") : N(1.0));
+  out.host_block = r.stack("host_block") * host;
+  out.host_expert = r.stack("host_expert") * host;
+  out.expert_launch = recipe.fused_experts ? N(0.0) : r.stack("expert_launch");
+  out.fused_share = recipe.fused_experts ? r.stack("fused_share") : N(1.0);
+  out.deduplicated = recipe.dispatcher != "alltoall";
+  out.scatter_gather = r.stack_plain("scatter_gather") > 0;
   out.tp_exposed = r.stack("tp_exposed");
   out.cp_exposed = r.stack("cp_exposed");
-  out.ep_exposed = r.stack("ep_exposed");
+  out.ep_exposed = recipe.ep_overlap ? r.stack("ep_exposed_overlapping") : r.stack("ep_exposed");
   out.pp_exposed = recipe.layout.vpp > 1 ? r.stack("pp_exposed_interleaved") : r.stack("pp_exposed");
-  out.dp_hidden = r.stack("dp_hidden");
+  out.tp_exposed_experts = r.stack("tp_exposed_experts");
+  out.dp_hidden = recipe.dp_overlap ? r.stack("dp_hidden") : N(0.0);
   out.contention = r.stack("contention");
   out.tail_elements = r.stack("tail_elements");
   out.tail_per_rank = r.stack("tail_per_rank");
   out.jitter = r.stack("jitter");
   out.unfused_rate = r.gpu("unfused_rate");
   out.step_fixed = Seconds<N>(r.stack("step_fixed"));
-  out.ring_attention = r.stack_plain("ring_attention") > 0;
+  out.ring_attention = recipe.cp_comm == "p2p";
 }
 
 }  // namespace
@@ -246,12 +274,37 @@ Seconds<N> Prices<N>::collective(CollectiveKind kind, double bytes, const RankGr
 }
 
 template <class N>
+Seconds<N> Prices<N>::exchange_rows(double bytes, double top_k, const RankGroup& group) const {
+  if (!deduplicated || group.size <= 1) return collective(CollectiveKind::all_to_all, bytes, group);
+  // Distinct ones of n places that k experts chosen at random fall on.
+  const auto distinct = [&](double n) { return n * (1 - math::pow(1 - 1 / n, top_k)); };
+  const double one = bytes / top_k;
+  const double members = inside(group, domain);
+  const double n = group.size;
+  const auto copies = [&](double places) { return one * distinct(places) * (places - 1) / places; };
+  const Bytes<N> near(read_off<N>(copies(members >= n ? n : members), "one copy per rank of the node", "B"));
+  const Seconds<N> inner = near / scaleup;
+  if (members >= n || !has_scaleout) return inner + latency(group);
+  const Bytes<N> far(read_off<N>(copies(n / members), "one copy per node", "B"));
+  return Seconds<N>(larger(inner.number(), (far / scaleout).number())) + latency(group);
+}
+
+template <class N>
 Seconds<N> Prices<N>::send(double bytes, double distance) const {
   const Bytes<N> sent(read_off<N>(bytes, "bytes sent to a neighbour", "B"));
   const bool stays = distance < domain || !has_scaleout;
   return sent / (stays ? scaleup : scaleout) + (stays ? scaleup_latency : scaleout_latency);
 }
 
+template <class N>
+Band<N> prices_band(const Cluster& cluster, const Stack& stack, bool experts, const TimeParameters& parameters) {
+  const Reader<N> r(cluster, stack, parameters);
+  const std::string kind = experts ? "_moe" : "_dense";
+  return {r.stack("band_low" + kind), r.stack("band_high" + kind)};
+}
+
+template Band<double> prices_band(const Cluster&, const Stack&, bool, const TimeParameters&);
+template Band<Traced> prices_band(const Cluster&, const Stack&, bool, const TimeParameters&);
 template struct Prices<double>;
 template struct Prices<Traced>;
 template Prices<double> prices<double>(const Cluster&, const Stack&, const Recipe&, const TimeParameters&);

@@ -62,6 +62,8 @@ void add_product(WorkItem& item, const Block& block, const Op& op, const Link& l
   item.volume = volume(product_axes(block, op), extents, mesh);
   item.forward_flops = kMultiplyAdd * item.volume.elements.real();
   item.shape = shape_of(block, op, extents, mesh, item.volume.elements.real());
+  item.shape.inputs = local(block.tensors[at(op.in[0].tensor)].axes, extents, mesh);
+  item.shape.results = local(result_axes(block, op), extents, mesh);
   item.backward_passes = (link.gradient[at(op.in[0].tensor)] ? 1 : 0) + (op.weights[0].trains ? 1 : 0);
 }
 

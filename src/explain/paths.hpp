@@ -107,8 +107,13 @@ class NumberWalk {
     using S = StepEstimate<N>;
     const std::optional<S>& s = e_.step;
     member("step.seconds", s, &S::seconds, "s");
-    unknown("step.low_seconds", "s");
-    unknown("step.high_seconds", "s");
+    if (s) {
+      put("step.low_seconds", s->low, "s");
+      put("step.high_seconds", s->high, "s");
+    } else {
+      unknown("step.low_seconds", "s");
+      unknown("step.high_seconds", "s");
+    }
     member("step.tokens_per_second", s, &S::tokens_per_second, "tokens/s");
     member("step.tokens_per_second_per_gpu", s, &S::tokens_per_second_per_gpu, "tokens/s");
     member("step.mfu", s, &S::mfu, "");

@@ -23,6 +23,8 @@ constexpr MachineField kGpuFields[] = {
     {"matmul_bf16_flops", FieldKind::flops, 1e12, 1e17},
     {"matmul_fp8_flops", FieldKind::flops, 1e12, 1e17},
     {"matmul_fp4_flops", FieldKind::flops, 1e12, 1e18},
+    {"sustained_bf16_flops", FieldKind::flops, 1e12, 1e17},
+    {"sustained_fp8_flops", FieldKind::flops, 1e12, 1e17},
     {"bf16_sparse_headline", FieldKind::flops, 1e12, 1e18},
     {"fp8_sparse_headline", FieldKind::flops, 1e12, 1e18},
     {"fp4_sparse_headline", FieldKind::flops, 1e12, 1e18},

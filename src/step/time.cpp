@@ -83,7 +83,8 @@ StageTime<N> stage_time(const Analysed& a, const Stage& stage, const std::vector
 }
 
 template <class N>
-StepEstimate<N> predicted(const Analysed& a, const Cluster& cluster, const Prices<N>& prices) {
+StepEstimate<N> predicted(const Analysed& a, const Cluster& cluster, const Prices<N>& prices,
+                          const TimeParameters& parameters) {
   std::vector<Piece<N>> pieces;
   for (std::size_t i = 0; i < a.blocks.size(); ++i)
     pieces.push_back(price_block(a.blocks[i], a.recipe, a.model->is_layer(static_cast<int>(i)), prices));
@@ -106,6 +107,10 @@ StepEstimate<N> predicted(const Analysed& a, const Cluster& cluster, const Price
   Parts<N> parts;
   for (int i = 0; i < kLost; ++i) parts[static_cast<std::size_t>(i)] = *out.breakdown[i];
   out.seconds = named(sum_of(parts), "step", "s");
+  const Band<N> band = prices_band<N>(cluster, *a.stack, has_experts(*a.model), parameters);
+  if (plain(band.low) > 0) out.low = Seconds<N>(named(out.seconds.number() * band.low, "10 % of runs are faster", "s"));
+  if (plain(band.high) > 0)
+    out.high = Seconds<N>(named(out.seconds.number() * band.high, "10 % of runs are slower", "s"));
   return out;
 }
 
@@ -116,7 +121,7 @@ std::optional<StepEstimate<N>> step_estimate(const Analysed& a, const Cluster& c
                                              const ComputeEstimate<N>& compute, const TimeParameters& parameters) {
   if (cluster.memory_only || !missing_rates(a, cluster).empty()) return std::nullopt;
   const Prices<N> rates = prices<N>(cluster, *a.stack, a.recipe, parameters);
-  StepEstimate<N> out = a.recipe.mfu ? from_given_mfu(a, cluster, rates) : predicted(a, cluster, rates);
+  StepEstimate<N> out = a.recipe.mfu ? from_given_mfu(a, cluster, rates) : predicted(a, cluster, rates, parameters);
   finish(out, a, cluster, compute);
   return out;
 }

@@ -31,6 +31,8 @@ double median_without(const std::vector<double>& sorted, std::size_t skip) {
 struct Pile {
   std::vector<double> errors;
   std::vector<double> mfus;
+  std::vector<double> half_widths;  // of bands, relative to the prediction
+  std::size_t inside = 0;
   std::size_t skipped = 0, false_fit = 0, false_oom = 0, tight = 0;
 
   void add(const Entry& e) {
@@ -40,6 +42,10 @@ struct Pile {
     }
     if (!e.error) return;
     errors.push_back(*e.error);
+    if (e.low && e.high && e.measured && e.predicted && *e.predicted > 0) {
+      half_widths.push_back((*e.high - *e.low) / 2 / *e.predicted);
+      inside += *e.low <= *e.measured && *e.measured <= *e.high;
+    }
     false_fit += e.metric == "fit.verdict" && *e.error > 0;
     false_oom += e.metric == "fit.verdict" && *e.error < 0;
     tight += e.predicted_verdict == "tight";
@@ -61,6 +67,12 @@ void fill(Summary& out, const Pile& pile) {
   for (double e : pile.errors) sizes.push_back(std::fabs(e));
   std::sort(sizes.begin(), sizes.end());
   out.mape = mean(sizes);
+  if (!pile.half_widths.empty()) {
+    std::vector<double> widths = pile.half_widths;
+    std::sort(widths.begin(), widths.end());
+    out.half_width = quantile(widths, 0.5);
+    out.coverage = static_cast<double>(pile.inside) / static_cast<double>(widths.size());
+  }
   out.median = quantile(sizes, 0.5);
   out.p90 = quantile(sizes, 0.9);
   out.max = sizes.back();

@@ -21,6 +21,7 @@ std::string cache_key(const RowRequest& row) {
   std::string out = row.request.model + "\n" + row.request.on;
   for (const auto& [key, value] : row.request.keys) out += "\n" + key + "=" + value;
   if (row.capacity_bytes) out += "\ncapacity=" + std::to_string(*row.capacity_bytes);
+  if (row.sustained) out += "\nsustained=" + std::to_string(*row.sustained);
   if (row.scaleout) out += "\nscaleout=" + std::to_string(*row.scaleout);
   return out;
 }
@@ -34,7 +35,7 @@ const double* find(const std::vector<std::pair<std::string, double>>& table, con
 
 }  // namespace
 
-Result<Estimate> estimate_row(const RowRequest& row, const Catalogues& catalogues) {
+Result<Problem> row_problem(const RowRequest& row, const Catalogues& catalogues) {
   auto problem = pose(row.request, catalogues);
   if (!problem) return problem.error();
   Cluster& cluster = problem->cluster;
@@ -44,7 +45,16 @@ Result<Estimate> estimate_row(const RowRequest& row, const Catalogues& catalogue
   }
   if (row.scaleout)
     cluster.platform.data["scaleout_bandwidth"] = Datum{*row.scaleout, Rung::given, "the row: network per accelerator"};
-  return estimate<double>(problem->analysed, cluster);
+  if (row.sustained)
+    cluster.platform.data["sustained_bf16_flops"] =
+        Datum{*row.sustained, Rung::given, "the source: large bf16 products on that machine"};
+  return problem;
+}
+
+Result<Estimate> estimate_row(const RowRequest& row, const Catalogues& catalogues) {
+  const auto problem = row_problem(row, catalogues);
+  if (!problem) return problem.error();
+  return estimate<double>(problem->analysed, problem->cluster);
 }
 
 Result<Validator> Validator::make(const Catalogues& catalogues, const RowWords& words) {
@@ -85,6 +95,8 @@ const Validator::Predicted& Validator::predict(const RowRequest& row) {
   }
   if (e->step) {
     p.seconds = e->step->seconds.number();
+    if (e->step->low) p.low = e->step->low->number();
+    if (e->step->high) p.high = e->step->high->number();
     p.peak = e->step->peak.number();
   } else {
     p.no_time = e->warnings.empty() ? "no step time: the GPU's rates are not known" : e->warnings.front();
@@ -153,6 +165,10 @@ Entry Validator::entry(const Reading& r, const Predicted& p, const RowRequest& r
       out.skip = {SkipKind::cell, p.no_time};
     else
       out.predicted = *p.seconds;
+    if (out.predicted) {
+      out.low = p.low;
+      out.high = p.high;
+    }
     if (p.peak > 0) out.model_flops_rate = p.palm * p.tokens / (p.gpus * p.peak);
   } else {
     out.predicted = r.metric == "memory.allocated"  ? p.allocated

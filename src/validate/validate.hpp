@@ -21,6 +21,7 @@ struct Entry {
   std::string metric;  // time.step_seconds, memory.allocated|reserved|device, fit.verdict
   std::optional<double> measured;   // SI; empty: skipped before it could be converted, or a verdict
   std::optional<double> predicted;  // SI; empty: skipped, or a verdict
+  std::optional<double> low, high;  // of the prediction band; empty: there is none
   std::string measured_verdict;     // ran | oom
   std::string predicted_verdict;    // fits | tight | no
   std::optional<double>
@@ -58,7 +59,7 @@ class Validator {
  private:
   struct Predicted {
     Skip skip;
-    std::optional<double> seconds;
+    std::optional<double> seconds, low, high;
     std::string no_time;
     double allocated = 0, reserved = 0, device = 0;
     Verdict verdict = Verdict::unknown;
@@ -78,7 +79,9 @@ class Validator {
   std::unordered_map<std::string, Predicted> cache_;  // recipes repeat: by their whole text
 };
 
-// pose() and estimate() of a row's request, with the machine's values that the row states.
+// pose() of a row's request, with the machine's values that the row states.
+Result<Problem> row_problem(const RowRequest& row, const Catalogues& catalogues);
+// row_problem() and estimate() of a row's request, with the machine's values that the row states.
 Result<Estimate> estimate_row(const RowRequest& row, const Catalogues& catalogues);
 
 }  // namespace preflop

@@ -63,6 +63,14 @@ Json recipe_json(const Estimate& e) {
   out["recompute"] = recompute_text(r.recompute);
   out["attention"] = name(r.attention);
   out["loss"] = name(r.loss);
+  out["cp_comm"] = r.cp_comm;
+  out["dispatcher"] = r.dispatcher;
+  out["cuda_graph"] = r.cuda_graph;
+  out["dp_overlap"] = r.dp_overlap;
+  out["ep_overlap"] = r.ep_overlap;
+  out["fused_experts"] = r.fused_experts;
+  out["fp8_attention"] = r.fp8_attention;
+  out["compile"] = r.compile;
   out["stack"] = stack_text(r);
   if (r.tokens) {
     for (const auto& [key, text] : r.run.words) out[key] = run_word(text);

@@ -177,19 +177,61 @@ std::string breakdown_text(const StepEstimate<double>& s) {
   return table.str();
 }
 
+// Where 100 points of the peak go: useful work, then every loss by its share of the step. What products and
+// attention take beyond their useful FLOPs at peak is theirs.
+std::string waterfall_text(const StepEstimate<double>& s) {
+  const auto points = [&](Lost lost) {
+    const auto& part = s.breakdown[static_cast<int>(lost)];
+    return part ? 100 * part->number() / s.seconds.number() : 0.0;
+  };
+  const double useful = 100 * s.mfu.number();
+  const double kernels = points(Lost::gemm) + points(Lost::attention) + points(Lost::logits) - useful;
+  std::vector<std::pair<double, std::string>> losses;
+  if (kernels > 0) losses.emplace_back(kernels, "products and attention below peak");
+  static constexpr std::pair<Lost, const char*> kNames[] = {{Lost::memory_bound, "memory-bound passes"},
+                                                            {Lost::recompute, "recomputation"},
+                                                            {Lost::launch, "launches"},
+                                                            {Lost::tp_comm, "tp exchange"},
+                                                            {Lost::cp_comm, "cp exchange"},
+                                                            {Lost::ep_comm, "expert exchange"},
+                                                            {Lost::pp_comm, "stage to stage"},
+                                                            {Lost::dp_comm, "dp exchange"},
+                                                            {Lost::offload, "offload"},
+                                                            {Lost::imbalance, "imbalance"},
+                                                            {Lost::bubble, "bubble"},
+                                                            {Lost::optimizer, "optimizer"},
+                                                            {Lost::other, "jitter"}};
+  for (const auto& [lost, label] : kNames) losses.emplace_back(points(lost), label);
+  std::stable_sort(losses.begin(), losses.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string out = "MFU: of 100 points of peak " + text::fixed(useful, 1) + " are useful";
+  constexpr double kLeast = 0.05;
+  for (const auto& [lost, label] : losses) {
+    if (lost >= kLeast) out += ", " + text::fixed(lost, 1) + " " + label;
+  }
+  if (kernels < 0) out += "; " + s.mfu_convention + " counts " + text::fixed(-kernels, 1) + " that a causal mask skips";
+  std::string wrapped;
+  for (const std::string& line : text::wrapped(out + ".", kWidth - 2)) wrapped += "  " + line + "\n";
+  return wrapped;
+}
+
 std::string step_text(const Estimate& e) {
   if (!e.step) return "";
   const StepEstimate<double>& s = *e.step;
   const bool predicted = !e.recipe.mfu.has_value();
+  const auto off = [&](const Seconds<double>& end) {
+    const double by = end.number() / s.seconds.number() - 1;
+    return (by < 0 ? "" : "+") + text::percent(by, 0);
+  };
   std::string out = "\nStep time " + text::seconds(s.seconds.number());
-  out += predicted ? " (from kernels, links and schedule)\n"
+  out += predicted ? (s.low && s.high ? " (8 of 10 runs: " + off(*s.low) + " to " + off(*s.high) + ")\n"
+                                      : " (from kernels, links and schedule)\n")
                    : " (from the given MFU of " + text::percent(*e.recipe.mfu) + " against " + e.recipe.mfu_convention +
                          ")\n";
   out += "  " + text::count(std::round(s.tokens_per_second.number())) + " tokens/s, " +
          text::count(std::round(s.tokens_per_second_per_gpu.number())) + " per GPU; MFU " +
          text::percent(s.mfu.number()) + " (" + s.mfu_convention + ") of " + text::scientific(s.peak.number(), 4) +
          " FLOP/s dense\n";
-  return predicted ? out + breakdown_text(s) : out;
+  return predicted ? out + breakdown_text(s) + waterfall_text(s) : out;
 }
 
 // What changes the verdict most comes first.

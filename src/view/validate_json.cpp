@@ -19,7 +19,7 @@ Json list(const std::vector<std::string>& items) {
   return out;
 }
 
-// `low` and `high` are the ends of the prediction band, null until there are bands.
+// `low` and `high` are the ends of the prediction band, null where there is none.
 Json entry_json(const Entry& e) {
   const bool verdict = e.metric == "fit.verdict";
   return {{"id", e.id},
@@ -30,8 +30,8 @@ Json entry_json(const Entry& e) {
           {"predicted", e.skip    ? Json(nullptr)
                         : verdict ? word(e.predicted_verdict)
                                   : number(e.predicted)},
-          {"low", nullptr},
-          {"high", nullptr},
+          {"low", e.skip ? Json(nullptr) : number(e.low)},
+          {"high", e.skip ? Json(nullptr) : number(e.high)},
           {"error", e.skip ? Json(nullptr) : number(e.error)},
           {"assumed", list(*e.assumed)},
           {"not_modelled", list(*e.not_modelled)},

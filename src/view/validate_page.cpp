@@ -31,12 +31,13 @@ std::string percent(const std::optional<double>& v) { return v ? text::fixed(*v 
 std::string error_table(const std::vector<Summary>& all, const std::string& metric) {
   std::string out =
       "| source | n | skipped | MAPE % | median | p90 | max | bias | naive "
-      "|\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
+      "| in band % | width % |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
   for (const Summary& s : all) {
     if (s.metric != metric) continue;
-    out += fmt::format("| {}{} | {} | {} | {} | {} | {} | {} | {} | {} |\n", s.source,
+    out += fmt::format("| {}{} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", s.source,
                        s.convention.empty() ? "" : " (" + s.convention + ")", s.n, s.skipped, percent(s.mape),
-                       percent(s.median), percent(s.p90), percent(s.max), percent(s.bias), percent(s.naive_mape));
+                       percent(s.median), percent(s.p90), percent(s.max), percent(s.bias), percent(s.naive_mape),
+                       percent(s.coverage), percent(s.half_width));
   }
   return out;
 }
@@ -142,7 +143,9 @@ std::string accuracy_page(const Report& report) {
       "error = predicted / measured - 1. *naive* predicts every row of a source with one constant MFU, fitted in\n"
       "hindsight to the other rows of that source (at least 10): a prediction must beat it to be worth anything.\n"
       "Rows whose TFLOP/s or MFU were converted under the source's own FLOP convention stand apart, the convention in\n"
-      "parentheses. No parameter is fitted to these rows yet, and there are no prediction bands yet.\n";
+      "parentheses. Parameters of step time are fitted to rows of this page by `preflop-fit` (docs/fit.md lists them,\n"
+      "with the errors of rows that no fit has seen); *in band*: share of rows within the prediction band, *width*:\n"
+      "half of it, in % of the prediction.\n";
   for (const Metric& metric : kMetrics) {
     const bool any =
         std::any_of(all.begin(), all.end(), [&](const Summary& s) { return s.metric == metric.name && s.n > 0; });

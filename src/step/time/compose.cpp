@@ -66,9 +66,11 @@ StateTerms<N> state_terms(const Recipe& r, const Prices<N>& prices) {
   out.dense_latency = prices.latency(dense);
   out.expert_latency = prices.latency(expert);
   out.reduce_width = width(r.grad_dtype);
-  out.gather_width = r.activation_width();
-  const double master = r.master_dtype == Dtype::none ? 0 : width(r.master_dtype);
-  out.update_bytes = width(r.grad_dtype) + width(r.weight_dtype) + 2 * (master + 2 * width(r.moment_dtype));
+  out.gather_width = prices.gather_width;
+  // Gradient read; master weights and two moments read and written; weights written.
+  const bool own = r.master_dtype == Dtype::none;
+  const double master = width(own ? r.weight_dtype : r.master_dtype);
+  out.update_bytes = width(r.grad_dtype) + (own ? 0 : width(r.weight_dtype)) + 2 * (master + 2 * width(r.moment_dtype));
   return out;
 }
 
@@ -104,7 +106,8 @@ Schedule<N> schedule_of(const Recipe& recipe, const BlockCost& layer, double nod
   out.nodes = nodes;
   out.hop = zero<N>();
   if (l.pp > 1) {
-    const double bytes = volume("bsh", layer.extents, Mesh::of(l)).elements.real() * recipe.activation_width();
+    const double share = prices.scatter_gather && !l.sp ? static_cast<double>(l.tp) : 1.0;
+    const double bytes = volume("bsh", layer.extents, Mesh::of(l)).elements.real() * recipe.activation_width() / share;
     out.hop = prices.send(bytes, static_cast<double>(l.tp * l.cp * l.dp));
   }
   return out;

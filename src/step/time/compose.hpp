@@ -4,7 +4,7 @@
 // `estimate` and the search call the same functions. With N = double none of them allocates: adding a piece
 // is 2 x 16 multiplications and additions, compose() one pass over the distinct stages.
 //
-//   const Prices<N> prices = ...;                        once per (machine, stack, precision, attention, vpp > 1)
+//   const Prices<N> prices = ...;                        once per (machine, stack, numerics, software, zero 3, vpp > 1)
 //   const StateTerms<N> states = state_terms(...);        per (tp, cp, ep, etp, dp, zero, dtypes)
 //   StageTime<N> stage; add_piece(stage, piece, count, states);    per kind of block on the stage
 //   StageRun<N> runs[] = {{first, 1}, {middle, pp - 2}, {last, 1}};

@@ -49,6 +49,7 @@ class Pricer {
     for (std::size_t i = 0; i < block_.work.size(); ++i) add_work(i);
     for (const CollectiveItem& c : block_.collectives) add_collective(c);
     if (is_layer_) add_launch();
+    if (is_layer_ && has_experts()) add_host();
     out_.dense = local_parameters(block_, false);
     out_.expert = local_parameters(block_, true);
     out_.forward_sum = sum_of(out_.forward);
@@ -74,8 +75,11 @@ class Pricer {
     if (w.kind == Kind::product) return add_product(i);
     if (w.kind == Kind::attention) return add_attention(w);
     if (w.kind == Kind::product2) return add_unfused(w);
+    if (w.kind == Kind::loss) return add_loss(w);
     const Lost lost = w.kind == Kind::softmax || group(w.tag) == "core" ? Lost::attention : elsewhere;
-    put(w, lost, prices_.pass(w.forward_bytes, "bytes moved"), prices_.pass(w.backward_bytes, "bytes moved"));
+    const N share = w.tag == Tag::exp_act ? prices_.fused_share : N(1.0);
+    put(w, lost, prices_.pass(w.forward_bytes, "bytes moved") * share,
+        prices_.pass(w.backward_bytes, "bytes moved") * share);
   }
 
   // All products of one launch at their first member.
@@ -94,23 +98,45 @@ class Pricer {
         w.logits || w.tag == Tag::moe_router || w.tag == Tag::shared_scale_logit || group(w.tag) == "index";
     const ProductPrice<N>& how = half ? prices_.head : prices_.layers;
     constexpr double kResult = 2;
-    const double elements = shape.m * shape.groups;
     Seconds<N> forward = prices_.product(how, shape, kResult);
     Seconds<N> backward(N(0.0));
     if (w.backward_passes > 0) backward = prices_.product(how, {shape.m, shape.k, shape.n, shape.groups}, kResult);
     if (w.backward_passes > 1)
       backward = backward + prices_.product(how, {shape.k, shape.n, shape.m, shape.groups}, kResult);
+    if (group(w.tag) == "exp") {  // unfused: a launch per expert
+      const N launch = leaf<N>(shape.groups, [] { return Origin{"experts on this GPU", "", "experts / ep", {}}; }) *
+                       prices_.expert_launch;
+      forward = forward + Seconds<N>(launch);
+      backward = backward + Seconds<N>(launch * N(static_cast<double>(w.backward_passes)));
+    }
     put(w, w.logits ? Lost::logits : Lost::gemm, forward, backward);
     if (w.backward_passes > 1) {  // the weight's gradient is added to a buffer
       const Seconds<N> added =
           prices_.pass(shape.n * shape.k * shape.groups, "weights of the product") * prices_.accumulate_bytes;
       put(out_.backward, w.logits ? Lost::logits : Lost::memory_bound, named(added, "gradient accumulation", "s"));
     }
-    if (!half && plain(prices_.cast_bytes) > 0) {
-      const Seconds<N> in = prices_.pass(elements * shape.k, "elements quantised") * prices_.cast_bytes;
-      const Seconds<N> gradient = prices_.pass(elements * shape.n, "elements quantised") * prices_.cast_bytes;
-      put(w, Lost::memory_bound, in, gradient);
+    if (!half && plain(prices_.cast_bytes) > 0) add_casts(i);
+  }
+
+    // The cross-entropy's passes over the logits, two of three parts forward.
+  void add_loss(const WorkItem& w) {
+    constexpr double kForward = 2.0 / 3;
+    const Seconds<N> all = prices_.pass(w.forward_bytes / recipe_.activation_width(), "logits") * prices_.loss_bytes;
+    put(w, Lost::logits, all * N(kForward), all * N(1 - kForward));
+  }
+
+  // Inputs and gradients are quantised before they are gathered: each rank its own shard.
+  void add_casts(std::size_t i) {
+    const WorkItem& w = block_.work[i];
+    const N bytes = group(w.tag) == "exp" ? prices_.cast_bytes * prices_.fused_share : prices_.cast_bytes;
+    double results = w.shape.results;
+    for (std::size_t j = i + 1; j < block_.work.size(); ++j) {
+      const WorkItem& other = block_.work[j];
+      const bool together = w.shape.merge >= 0 && other.kind == Kind::product && other.shape.merge == w.shape.merge;
+      if (together) results += other.shape.results;
     }
+    put(w, Lost::memory_bound, prices_.pass(w.shape.inputs, "elements quantised") * bytes,
+        prices_.pass(results, "elements quantised") * bytes);
   }
 
   double visible(const WorkItem& w, Visible rule) const {
@@ -184,9 +210,11 @@ class Pricer {
                             : c.group == Group::ep ? RankGroup{ep, etp}
                                                    : RankGroup{etp, 1};
     const Lost lost = c.group == Group::tp ? Lost::tp_comm : Lost::ep_comm;
-    const N& exposed = c.group == Group::ep ? prices_.ep_exposed : prices_.tp_exposed;
-    const Seconds<N> time =
-        named(prices_.collective(c.kind, c.bytes(), group) * exposed, preflop::name(c.tag).data(), "s");
+    const N& sharded = has_experts() ? prices_.tp_exposed_experts : prices_.tp_exposed;
+    const N& exposed = c.group == Group::ep ? prices_.ep_exposed : sharded;
+    const Seconds<N> alone = c.group == Group::ep ? prices_.exchange_rows(c.bytes(), block_.top_k, group)
+                                                  : prices_.collective(c.kind, c.bytes(), group);
+    const Seconds<N> time = named(alone * exposed, preflop::name(c.tag).data(), "s");
     put(c.backward ? out_.backward : out_.forward, lost, time);
     if (c.replayed) put(out_.backward, Lost::recompute, time);
   }
@@ -198,6 +226,28 @@ class Pricer {
     for (const WorkItem& w : block_.work) all = all && (w.kind != Kind::product || w.replayed);
     put(out_.forward, Lost::launch, prices_.gap);
     put(out_.backward, Lost::launch, prices_.gap * N(all ? 3.0 : 2.0));
+  }
+
+  bool has_experts() const { return block_.top_k > 0; }
+
+  // The host issues the kernels of a block with experts; where that takes as long as the kernels, the GPU
+  // waits. The longer of the two counts, with a soft corner.
+  void add_host() {
+    constexpr double kSublayers = 2;
+    constexpr double kCorner = 4;
+    const N experts =
+        leaf<N>(block_.local_experts, [] { return Origin{"experts on this GPU", "", "experts / ep", {}}; });
+    const N host = prices_.host_block * N(kSublayers) + prices_.host_expert * experts;
+    if (plain(host) <= 0) return;
+    const N gpu = (sum_of(out_.forward) + sum_of(out_.backward)).number();
+    const double corner = corner_factor(plain(gpu), plain(host), kCorner);
+    const N together = larger(gpu, host) * leaf<N>(corner, [] {
+                         return Origin{"host and GPU wait for each other", "", "src/cost/kernels", {}};
+                       });
+    const Seconds<N> waiting(named(together - gpu, "waiting for the host", "s"));
+    constexpr double kForwardShare = 1.0 / 3;
+    put(out_.forward, Lost::launch, waiting * N(kForwardShare));
+    put(out_.backward, Lost::launch, waiting * N(1 - kForwardShare));
   }
 
   const BlockCost& block_;

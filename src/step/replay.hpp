@@ -1,0 +1,29 @@
+// The oracle of pipeline schedules: plays a step event by event. Every rank runs its forwards and backwards in
+// the order of the schedule, each as soon as what it needs is there. Slow and obvious; compose() must agree
+// with it wherever it claims to.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace preflop {
+
+// Seconds of one micro-batch. `forward[i][c]`: chunk c of rank i, the chunks of one rank in model order;
+// every rank has the same number of chunks.
+struct ReplayWork {
+  std::vector<std::vector<double>> forward, backward;
+  double hop = 0;  // from a rank to the next, both directions; the sender does not wait
+};
+
+struct Replay {
+  double seconds = 0;                    // until the last backward ends
+  std::vector<double> busy;              // per rank
+  std::vector<std::int64_t> most_alive;  // per rank: micro-batches x chunks forward and not yet backward
+  bool deadlock = false;                 // the order needs what comes later: a fault of the schedule
+};
+
+// `schedule`: gpipe, 1f1b or interleaved (which needs micro_batches to be a multiple of the ranks).
+Replay replay(std::string_view schedule, const ReplayWork& work, std::int64_t micro_batches);
+
+}  // namespace preflop

@@ -1,0 +1,31 @@
+// The measured step times that the parameters of data/time.csv are fitted to.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/adapt/row_request.hpp"
+#include "src/cost/parameters.hpp"
+#include "src/run/estimate.hpp"
+
+namespace preflop::fit {
+
+struct Run {
+  std::string id, source, model, gpu;
+  std::string group;  // one model, precision, software and layout: its rows share a weight
+  bool moe = false;
+  bool fitted = false;  // false: only scored (the source flags the row, or it is a simulator's)
+  double weight = 1;
+  double measured = 0;  // seconds
+  Problem problem;
+  ComputeEstimate<double> compute;
+  std::vector<std::string> owners;  // of both kinds
+
+  double predict(const TimeParameters& parameters) const;
+};
+
+// Every row of data/measured whose step time is predicted today.
+Result<std::vector<Run>> load(const Catalogues& catalogues);
+
+}  // namespace preflop::fit
