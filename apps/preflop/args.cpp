@@ -15,8 +15,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kShort = 
     {{"-q", "quiet"}, {"-v", "verbose"}, {"-o", "output"}, {"-h", "help"}}};
 
 // Flags of the documentation that no command takes yet.
-constexpr std::array kLater = {"from", "objective", "max-memory", "allow-tight", "open", "top",
-                               "csv",  "rows",      "worst",      "source",      "to"};
+constexpr std::array kLater = {"csv", "rows", "worst", "source"};
 
 struct Split {
   std::string name;

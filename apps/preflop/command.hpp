@@ -28,6 +28,10 @@ const std::vector<Command>& commands();
 Result<int> run_napkin(const Args&);
 Result<int> run_estimate(const Args&);
 Result<int> run_report(const Args&);
+Result<int> run_plan(const Args&);
+Result<int> run_why_not(const Args&);
+Result<int> run_compare(const Args&);
+Result<int> run_export(const Args&);
 Result<int> run_explain(const Args&);
 Result<int> run_mfu(const Args&);
 Result<int> run_models(const Args&);
@@ -40,6 +44,9 @@ int run_request(const std::vector<std::string>& args);
 
 std::vector<Flag> output_flags();    // --json -o -q -v --data-dir
 std::vector<Flag> estimate_flags();  // --on, the recipe's, --recipe, --assume, --check, --timing
+std::vector<Flag> plan_flags();
+std::vector<Flag> why_not_flags();
+std::vector<Flag> export_flags();
 std::vector<Flag> explain_flags();
 std::vector<Flag> napkin_flags();
 std::vector<Flag> validate_flags();

@@ -14,6 +14,10 @@ std::vector<Flag> estimate_flags() {
   std::vector<Flag> out = {
       {"on", "CLUSTER", "COUNTx(GPU or PLATFORM)[/PER_NODE], a cluster TOML, or 1x80GB", "cluster"}};
   for (Flag& flag : recipe_flags()) out.push_back(std::move(flag));
+  out.push_back(
+      {"from", "FILE",
+       "a launch script or configuration (Megatron, torchtitan, DeepSpeed, accelerate, nanotron), or an earlier JSON",
+       "recipe"});
   out.push_back({"recipe", "FILE.toml", "the same keys as the flags; flags win", "recipe"});
   out.push_back({"assume", "KEY=VALUE", "a config.json key that is missing or wrong", "recipe", true});
   out.push_back({"check", "", "exit 3 when it does not fit, or misses --within or --budget", "output"});

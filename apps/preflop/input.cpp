@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "apps/preflop/io.hpp"
+#include "src/adapt/import/import.hpp"
 #include "src/adapt/shape_string.hpp"
 #include "src/base/text.hpp"
 #include "src/base/toml_read.hpp"
@@ -107,6 +108,18 @@ Status read_recipe(const std::string& path, Request& out, std::string& model, st
   return Nothing{};
 }
 
+// --from: a file of a framework, or an earlier result; what flags and --recipe do not say.
+Status read_from(const std::string& path, Request& out, std::string& model, std::string& on) {
+  Result<std::string> text = read_text(path, "--from");
+  if (!text) return text.error();
+  Result<Request> found = import_file(*text, path);
+  if (!found) return found.error();
+  for (const auto& [key, value] : found->keys) out.keys.emplace(key, value);
+  if (model.empty()) model = found->model;
+  if (on.empty()) on = found->on;
+  return Nothing{};
+}
+
 Status read_assumptions(const Args& args, Request& out) {
   const auto given = args.values.find("assume");
   if (given == args.values.end()) return Nothing{};
@@ -140,6 +153,9 @@ Result<Request> read_request(const Args& args, const std::string& model_word) {
   std::string on = args.value("on");
   if (args.has("recipe")) {
     if (Status s = read_recipe(args.value("recipe"), out, model, on); !s) return s.error();
+  }
+  if (args.has("from")) {
+    if (Status s = read_from(args.value("from"), out, model, on); !s) return s.error();
   }
   if (Status s = read_assumptions(args, out); !s) return s.error();
   if (model.empty())

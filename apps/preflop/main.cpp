@@ -17,8 +17,8 @@ namespace preflop::cli {
 namespace {
 
 // Commands of the documentation that do not work yet.
-constexpr std::array kLater = {"plan",      "why-not", "compare", "export", "optimizers", "schedules",  "diagnose",
-                               "calibrate", "report",  "serve",   "mcp",    "sweep",      "completions"};
+constexpr std::array kLater = {"optimizers", "schedules", "diagnose", "calibrate",  "report",
+                               "serve",      "mcp",       "sweep",    "completions"};
 
 int refuse(const Error& error) {
   complain(error.text());

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "src/adapt/gpu_defaults.hpp"
-#include "src/adapt/layout_rule.hpp"
+#include "src/adapt/question.hpp"
 #include "src/adapt/recipe_keys.hpp"
 #include "src/adapt/request.hpp"
 #include "src/adapt/run_keys.hpp"
@@ -19,9 +19,7 @@ namespace preflop {
 namespace {
 
 constexpr std::int64_t kDefaultSeq = 8192;
-constexpr std::int64_t kDefaultBatchTokens = std::int64_t{4} << 20;  // 4 Mi tokens a step
-constexpr std::int64_t kTuningSeq = 4096;                            // of fine-tuning
-constexpr std::int64_t kTuningBatch = 64;                            // sequences
+constexpr std::int64_t kTuningSeq = 4096;  // of fine-tuning
 constexpr std::int64_t kLargestSeq = std::int64_t{1} << 24;
 constexpr const char* kNearestStack = "megatron";
 
@@ -108,32 +106,6 @@ Status read_sequence(const Request& request, const Architecture& model, Recipe& 
   recipe.micro_batch = micro->value_or(1);
   if (!*micro) assume(recipe, "micro_batch=1");
   return Nothing{};
-}
-
-// The global batch: what was given, else 4 Mi tokens, to the nearest number of whole micro-batches on
-// every rank (in multiples of pp where stages interleave).
-Result<SetBatch> batch_rule(const Request& request, const Recipe& recipe, bool& given) {
-  const std::string* text = text_of(request, "global_batch");
-  given = text != nullptr;
-  const bool tuning = text_of(request, "samples") != nullptr;
-  std::int64_t tokens = tuning ? kTuningBatch * recipe.seq : kDefaultBatchTokens;
-  if (text != nullptr) {
-    const auto batch = parse_batch(*text, "--global-batch");
-    if (!batch) return batch.error();
-    if (batch->amount.get() == 0) return Error{"--global-batch", "an empty batch", "1 sequence or more"};
-    if (!batch->in_tokens) return SetBatch([n = batch->amount.get()](Recipe& r) { r.global_batch = n; });
-    if (batch->amount.get() % recipe.seq != 0 && batch->amount.get() < recipe.seq) {
-      return Error{"--global-batch",
-                   num(batch->amount.get()) + " tokens are less than one sequence of " + num(recipe.seq),
-                   "at least one sequence"};
-    }
-    tokens = batch->amount.get();
-  }
-  return SetBatch([tokens](Recipe& r) {
-    const std::int64_t unit = r.seq * r.micro_batch * r.layout.dp * (r.layout.vpp > 1 ? r.layout.pp : 1);
-    const std::int64_t units = std::max<std::int64_t>(1, (2 * tokens + unit) / (2 * unit));
-    r.global_batch = units * unit / r.seq;
-  });
 }
 
 // What the routing does to the load of experts, and how many layers of multi-token prediction are trained.
@@ -264,8 +236,21 @@ Status check_tokens(const Recipe& r) {
                "at least one step, or a smaller --global-batch"};
 }
 
-Status complete_layout(const Request& request, const Model& model, const Stack& stack, const Cluster& cluster,
-                       Recipe& recipe) {
+// No size is given: the stack's best plan.
+Status plan_layout(const Request& request, Draft& draft) {
+  const auto question = ask(request, draft);
+  if (!question) return question.error();
+  auto choice = best_layout(*question);
+  if (!choice) return choice.error();
+  draft.recipe = std::move(choice->recipe);
+  assume_planned(*question, draft.recipe,
+                 choice->fits ? "the best plan: preflop plan" : "nothing fits; this is short by least");
+  return Nothing{};
+}
+
+Status complete_layout(const Request& request, Draft& draft) {
+  if (leaves_layout_open(request)) return plan_layout(request, draft);
+  Recipe& recipe = draft.recipe;
   bool batch_given = false;
   const auto set_batch = batch_rule(request, recipe, batch_given);
   if (!set_batch) return set_batch.error();
@@ -273,25 +258,15 @@ Status complete_layout(const Request& request, const Model& model, const Stack& 
   if (!recompute) return recompute.error();
   if (*recompute) recipe.recompute = **recompute;
   // A policy that the stack does not have is said before any layout is tried.
-  if (const auto segments = recompute_segments(stack, recipe); !segments) return segments.error();
-  const bool choose = !any_given(
-      request, {"tp", "pp", "cp", "ep", "etp", "zero", "dp", "vpp", "hsdp", "layers_per_stage", "sp", "schedule"});
-  if (choose) {
-    auto choice = choose_layout(model, stack, cluster, recipe, recompute->has_value(), *set_batch);
-    if (!choice) return choice.error();
-    recipe = std::move(choice->recipe);
-    const Layout& l = recipe.layout;
-    assume(recipe, "tp=" + num(l.tp) + " pp=" + num(l.pp) + (has_experts(model) ? " ep=" + num(l.ep) : "") +
-                       " dp=" + num(l.dp) + " zero=" + num(l.zero) +
-                       (choice->fits ? " (the least tp within a node, then pp, then zero, that fits)"
-                                     : " (nothing fits; this is short by least)"));
-  } else {
-    if (Status s = read_layout(request, cluster, stack, has_experts(model), recipe); !s) return s;
-    if (Status s = read_layout_rest(request, stack, recipe); !s) return s;
-    (*set_batch)(recipe);
-    if (!*recompute) choose_recompute(model, stack, cluster, recipe);
+  if (const auto segments = recompute_segments(*draft.stack, recipe); !segments) return segments.error();
+  if (Status s = read_layout(request, draft.cluster, *draft.stack, has_experts(*draft.model), recipe); !s)
+    return s.error();
+  if (Status s = read_layout_rest(request, *draft.stack, recipe); !s) return s.error();
+  (*set_batch)(recipe);
+  if (!*recompute) {
+    choose_recompute(*draft.model, *draft.stack, draft.cluster, recipe);
+    assume(recipe, std::string("recompute=") + recompute_name(recipe.recompute.kind));
   }
-  if (!*recompute) assume(recipe, std::string("recompute=") + recompute_name(recipe.recompute.kind));
   if (!batch_given)
     assume(recipe, "global_batch=" + num(recipe.global_batch) +
                        (text_of(request, "samples") == nullptr ? " (4 Mi tokens" : " (64 sequences") +
@@ -331,9 +306,9 @@ Result<Catalogues> Catalogues::load(const std::map<std::string, std::string>& ov
                     std::move(run).value()};
 }
 
-Result<Problem> pose(const Request& request, const Catalogues& catalogues) {
+Result<Draft> draft(const Request& request, const Catalogues& catalogues) {
   if (Status s = check_keys(request); !s) return s.error();
-  Problem out;
+  Draft out;
   auto architecture = read_model(request, catalogues);
   if (!architecture) return architecture.error();
   out.architecture = std::move(architecture).value();
@@ -341,7 +316,7 @@ Result<Problem> pose(const Request& request, const Catalogues& catalogues) {
   if (!cluster) return cluster.error();
   out.cluster = std::move(cluster).value();
 
-  Recipe recipe;
+  Recipe& recipe = out.recipe;
   for (const auto& [key, value] : request.keys) recipe.given.insert(key);
   const auto stack = pick_stack(request, catalogues, out.architecture, out.cluster, recipe);
   if (!stack) return stack.error();
@@ -360,10 +335,21 @@ Result<Problem> pose(const Request& request, const Catalogues& catalogues) {
   if (!summarise(*out.model).params_total.valid())
     return Error{"MODEL", "more than 2^53 parameters", "a smaller shape"};
   if (Status s = read_run(request, catalogues.run, out.cluster, *out.model, recipe); !s) return s.error();
-  if (Status s = complete_layout(request, *out.model, *out.stack, out.cluster, recipe); !s) return s.error();
   assume_shape(request, out.architecture, recipe);
-  auto analysed = analyse_recipe(*out.model, *out.stack, recipe);
+  return out;
+}
+
+Result<Problem> pose(const Request& request, const Catalogues& catalogues) {
+  auto drafted = draft(request, catalogues);
+  if (!drafted) return drafted.error();
+  if (Status s = complete_layout(request, *drafted); !s) return s.error();
+  auto analysed = analyse_recipe(*drafted->model, *drafted->stack, drafted->recipe);
   if (!analysed) return analysed.error();
+  Problem out;
+  out.architecture = std::move(drafted->architecture);
+  out.model = std::move(drafted->model);
+  out.stack = drafted->stack;
+  out.cluster = std::move(drafted->cluster);
   out.analysed = std::move(analysed).value();
   if (out.analysed.recipe.tokens) {
     if (Status s = check_run(out.analysed, out.cluster); !s) return s.error();

@@ -56,6 +56,16 @@ struct Catalogues {
   static Result<Catalogues> load(const std::map<std::string, std::string>& overlays = {});
 };
 
+// A request understood but for its layout: model, cluster, stack, numerics, sequence.
+struct Draft {
+  Architecture architecture;
+  std::unique_ptr<Model> model;  // stable address
+  const Stack* stack = nullptr;  // of the catalogues, which must outlive the draft
+  Cluster cluster;
+  Recipe recipe;
+};
+Result<Draft> draft(const Request& request, const Catalogues& catalogues);
+
 // A request understood: every value checked, every default chosen and listed in recipe.assumed.
 struct Problem {
   Architecture architecture;

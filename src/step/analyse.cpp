@@ -32,8 +32,7 @@ double matrix_work(const Model& model, int block) {
 
 }  // namespace
 
-Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Recipe& recipe) {
-  if (Status s = check_legal(model, stack, recipe); !s) return s.error();
+Result<Split> split_model(const Model& model, const Stack& stack, const Layout& layout) {
   std::int64_t layers = 0;
   for (const BlockRun& run : model.layers) layers += run.count;
   std::vector<double> costs;
@@ -42,7 +41,30 @@ Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Re
       costs.insert(costs.end(), static_cast<std::size_t>(run.count), matrix_work(model, run.block));
     costs.push_back(matrix_work(model, model.head));
   }
-  Result<Split> split = split_layers(layers, recipe.layout, stack, model.mtp_layers(), costs);
+  return split_layers(layers, layout, stack, model.mtp_layers(), costs);
+}
+
+Setting setting_of(const Model& model, const Stack& stack, const Recipe& recipe, const std::vector<Segment>& segments,
+                   int block) {
+  Setting out;
+  out.stack = &stack;
+  out.loss = stack.loss(recipe.loss, recipe.compile);
+  out.mesh = Mesh::of(recipe.layout);
+  out.micro_batch = recipe.micro_batch;
+  out.seq = recipe.seq;
+  out.activation_width = recipe.activation_width();
+  out.kernel = recipe.attention;
+  out.imbalance = recipe.imbalance;
+  out.capacity_factor = recipe.capacity_factor;
+  if (!model.is_layer(block)) return out;
+  out.scaled = stack.precision(recipe.precision);
+  for (const Segment& s : segments) out.segments.push_back(&s);
+  return out;
+}
+
+Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Recipe& recipe) {
+  if (Status s = check_legal(model, stack, recipe); !s) return s.error();
+  Result<Split> split = split_model(model, stack, recipe.layout);
   if (!split) return split.error();
   Analysed out;
   out.model = &model;
@@ -53,23 +75,8 @@ Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Re
   auto segments = recompute_segments(stack, recipe);
   if (!segments) return segments.error();
   out.segments = std::move(segments).value();
-  Setting setting;
-  setting.stack = &stack;
-  setting.loss = stack.loss(recipe.loss, recipe.compile);
-  setting.mesh = Mesh::of(recipe.layout);
-  setting.micro_batch = recipe.micro_batch;
-  setting.seq = recipe.seq;
-  setting.activation_width = recipe.activation_width();
-  setting.kernel = recipe.attention;
-  setting.imbalance = recipe.imbalance;
-  setting.capacity_factor = recipe.capacity_factor;
   for (std::size_t i = 0; i < model.blocks.size(); ++i) {
-    const bool is_layer = model.is_layer(static_cast<int>(i));
-    setting.scaled = is_layer ? stack.precision(recipe.precision) : nullptr;
-    setting.segments.clear();
-    for (const Segment& s : out.segments) {
-      if (is_layer) setting.segments.push_back(&s);
-    }
+    const Setting setting = setting_of(model, stack, recipe, out.segments, static_cast<int>(i));
     out.blocks.push_back(analyse(rewrite(model.blocks[i], stack, recipe), setting));
   }
   if (Status s = check_countable(out); !s) return s.error();

@@ -4,33 +4,6 @@
 
 namespace preflop {
 
-namespace {
-
-// What the caching allocator holds: the peak and, where blocks of one moment do not serve another, the working
-// sets of the other moments that the stack names and what is kept for the backward pass where the peak is not
-// in it; times the stack's factor.
-template <class N>
-Bytes<N> reserved_bytes(const Analysed& a, const StageMemory<N>& stage,
-                        const std::vector<std::pair<Moment, Ledger<N>>>& ledgers) {
-  const Scalar& factor = reserved_factor_of(*a.stack, a.recipe);
-  const N reserved_factor =
-      leaf<N>(factor.value, [&] { return Origin{"reserved / allocated", "", factor.source, {}}; });
-  Bytes<N> base = stage.allocated;
-  const Bytes<N> kept_at_peak = stage.terms[static_cast<int>(Term::activations)];
-  std::vector<N> kept = {kept_at_peak.number()};
-  for (const auto& [moment, ledger] : ledgers) {
-    if (moment == stage.moment || !reserved_beside_peak(*a.stack, moment)) continue;
-    kept.push_back(ledger.terms[static_cast<int>(Term::activations)].number());
-    base += named(ledger.terms[static_cast<int>(Term::logits)] + ledger.terms[static_cast<int>(Term::transients)],
-                  "working set of another moment", "B");
-  }
-  if (stage.moment == Moment::optimizer_step)
-    base += named(Bytes<N>(largest(kept)) - kept_at_peak, "kept before the peak", "B");
-  return named(base * reserved_factor, "reserved", "B");
-}
-
-}  // namespace
-
 const Scalar& reserved_factor_of(const Stack& stack, const Recipe& recipe) {
   const bool compiled = recipe.compile && stack.reserved_factor_compiled.value > 0;
   return compiled ? stack.reserved_factor_compiled : stack.reserved_factor;
@@ -40,6 +13,35 @@ bool reserved_beside_peak(const Stack& stack, Moment moment) {
   const auto& summed = stack.reserved_sums;
   return std::find(summed.begin(), summed.end(), name(moment)) != summed.end();
 }
+
+// What the caching allocator holds: the peak and, where blocks of one moment do not serve another, the working
+// sets of the other moments that the stack names and what is kept for the backward pass where the peak is not
+// in it; times the stack's factor.
+template <class N>
+Bytes<N> reserved_bytes(const Stack& stack, const Recipe& recipe, const Bytes<N>& allocated, Moment peak,
+                        const std::vector<MomentParts<N>>& moments) {
+  const Scalar& factor = reserved_factor_of(stack, recipe);
+  const N reserved_factor =
+      leaf<N>(factor.value, [&] { return Origin{"reserved / allocated", "", factor.source, {}}; });
+  Bytes<N> base = allocated;
+  Bytes<N> kept_at_peak;
+  for (const MomentParts<N>& m : moments) {
+    if (m.moment == peak) kept_at_peak = m.kept;
+  }
+  std::vector<N> kept = {kept_at_peak.number()};
+  for (const MomentParts<N>& m : moments) {
+    if (m.moment == peak || !reserved_beside_peak(stack, m.moment)) continue;
+    kept.push_back(m.kept.number());
+    base += named(m.working, "working set of another moment", "B");
+  }
+  if (peak == Moment::optimizer_step)
+    base += named(Bytes<N>(largest(kept)) - kept_at_peak, "kept before the peak", "B");
+  return named(base * reserved_factor, "reserved", "B");
+}
+template Bytes<double> reserved_bytes<double>(const Stack&, const Recipe&, const Bytes<double>&, Moment,
+                                              const std::vector<MomentParts<double>>&);
+template Bytes<Traced> reserved_bytes<Traced>(const Stack&, const Recipe&, const Bytes<Traced>&, Moment,
+                                              const std::vector<MomentParts<Traced>>&);
 
 template <class N>
 Bytes<N> outside_allocator(const Stack& stack, const Layout& layout, const Gpu& gpu) {
@@ -65,15 +67,16 @@ StageMemory<N> stage_memory(const Analysed& a, const Stage& stage, const Gpu& gp
   StageMemory<N> out;
   out.stage = stage.index;
   out.layers = stage.layer_count();
-  std::vector<std::pair<Moment, Ledger<N>>> ledgers;
+  std::vector<MomentParts<N>> parts;
   std::vector<N> candidates;
   double most = -1;
   for (int m = 0; m < kMoments; ++m) {
     const Moment moment = static_cast<Moment>(m);
     const std::vector<Line> lines = lines_at(a, stage, moment);
     if (lines.empty()) continue;
-    ledgers.emplace_back(moment, add_up<N>(lines, name(moment)));
-    const Ledger<N>& ledger = ledgers.back().second;
+    const Ledger<N> ledger = add_up<N>(lines, name(moment));
+    parts.push_back({moment, ledger.terms[static_cast<int>(Term::activations)],
+                     ledger.terms[static_cast<int>(Term::logits)] + ledger.terms[static_cast<int>(Term::transients)]});
     out.moments[m] = ledger.allocated;
     candidates.push_back(ledger.allocated.number());
     const double bytes = plain(ledger.allocated.number());
@@ -83,7 +86,7 @@ StageMemory<N> stage_memory(const Analysed& a, const Stage& stage, const Gpu& gp
     for (int t = 0; t < kTerms; ++t) out.terms[t] = ledger.terms[t];
   }
   out.allocated = Bytes<N>(named(largest(candidates), "allocated", "B"));
-  out.reserved = reserved_bytes(a, out, ledgers);
+  out.reserved = reserved_bytes<N>(*a.stack, a.recipe, out.allocated, out.moment, parts);
   out.context = outside_allocator<N>(*a.stack, a.recipe.layout, gpu);
   out.device = named(out.reserved + out.context, "device", "B");
   return out;

@@ -27,6 +27,12 @@ struct Analysed {
 // Errors: legality of the recipe on this stack and model (src/stack/legality), pipeline split.
 Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Recipe& recipe);
 
+// Its parts, for tables: how layers are dealt to stages, and under what a block is analysed. `segments` must
+// outlive the setting.
+Result<Split> split_model(const Model& model, const Stack& stack, const Layout& layout);
+Setting setting_of(const Model& model, const Stack& stack, const Recipe& recipe, const std::vector<Segment>& segments,
+                   int block);
+
 // The parts of a layer that a recipe recomputes; none = nothing. Errors: a module that the stack does not have.
 Result<std::vector<Segment>> recompute_segments(const Stack& stack, const Recipe& recipe);
 
@@ -49,6 +55,15 @@ std::int64_t shard_group(const Layout& layout, bool expert);
 // that is kept for the backward pass at those moments.
 const Scalar& reserved_factor_of(const Stack& stack, const Recipe& recipe);
 bool reserved_beside_peak(const Stack& stack, Moment moment);
+// Of one moment: what is kept for the backward pass, and its working set (logits and transients).
+template <class N>
+struct MomentParts {
+  Moment moment = Moment::init;
+  Bytes<N> kept, working;
+};
+template <class N>
+Bytes<N> reserved_bytes(const Stack& stack, const Recipe& recipe, const Bytes<N>& allocated, Moment peak,
+                        const std::vector<MomentParts<N>>& moments);
 // CUDA context, kernels and communicators.
 template <class N>
 Bytes<N> outside_allocator(const Stack& stack, const Layout& layout, const Gpu& gpu);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "src/base/text.hpp"
+#include "src/search/why.hpp"
 #include "src/stack/stack_reader.hpp"
 #include "src/view/json.hpp"
 #include "src/view/memory_text.hpp"
@@ -146,22 +147,6 @@ std::string compute_text(const Estimate& e) {
 }
 
 std::string breakdown_text(const StepEstimate<double>& s) {
-  static constexpr const char* kWords[kLost] = {"matrix products",
-                                                "attention",
-                                                "memory-bound operators",
-                                                "output layer and loss",
-                                                "recomputation",
-                                                "kernel launches",
-                                                "tensor-parallel communication",
-                                                "context-parallel communication",
-                                                "expert-parallel communication",
-                                                "pipeline communication",
-                                                "data-parallel communication",
-                                                "offloading",
-                                                "imbalance",
-                                                "pipeline bubble",
-                                                "optimizer step",
-                                                "not broken down"};
   std::vector<int> order;
   for (int i = 0; i < kLost; ++i) {
     if (s.breakdown[i] && s.breakdown[i]->number() != 0) order.push_back(i);
@@ -172,7 +157,8 @@ std::string breakdown_text(const StepEstimate<double>& s) {
   table.column("").column("", text::Table::Align::right).column("", text::Table::Align::right);
   for (int i : order) {
     const double seconds = s.breakdown[i]->number();
-    table.row({kWords[i], text::seconds(seconds), text::percent(seconds / s.seconds.number())});
+    table.row(
+        {breakdown_words(static_cast<Lost>(i)), text::seconds(seconds), text::percent(seconds / s.seconds.number())});
   }
   return table.str();
 }

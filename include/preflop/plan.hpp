@@ -1,0 +1,57 @@
+// The best plans: layouts of one training run on one cluster, found by an exact search.
+//
+// Shape and names follow the JSON contract preflop.plan/1. Numerics, batch and sequence are the user's and
+// never change; every plan is an Estimate of its own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "preflop/estimate.hpp"
+
+namespace preflop {
+
+// What is best: the shortest step (time, cost, gpu_hours and energy agree on one cluster and differ between
+// clusters), least memory, fewest GPUs within the limits, the longest sequence, the largest micro-batch.
+enum class Objective : std::uint8_t { time, cost, gpu_hours, energy, memory, gpus, seq, micro_batch };
+inline constexpr int kObjectives = 8;
+const char* name(Objective objective);  // "time", "cost", "gpu-hours", ...
+
+// Ordinals of the space: every one is rejected by a named reason, or priced; of the rejected ones `pruned` were
+// excluded in bulk, by a rule or a proved bound, and `checked` = space - pruned were looked at one by one.
+struct SpaceReport {
+  std::uint64_t space = 0, pruned = 0, checked = 0, priced = 0;
+  struct Rejected {
+    std::string reason, example;
+    std::uint64_t count = 0;
+  };
+  std::vector<Rejected> rejected;  // the most frequent first
+};
+
+// What a limit of the user does to a plan: seconds of the whole run, dollars.
+struct PlanLimits {
+  std::optional<double> within, budget, max_memory;
+  bool allow_tight = false;
+};
+
+struct Plan {
+  Objective objective = Objective::time;
+  PlanLimits limits;
+  SpaceReport space;            // of all clusters together
+  std::vector<Estimate> plans;  // the best first; empty: none was found
+  // The best of every cluster that was asked about, in the order asked; clusters without a plan are absent.
+  std::vector<Estimate> clusters;
+  std::vector<std::size_t> pareto;  // of `clusters`: none is faster with no more GPUs and no more cost
+  // Where there is no plan: the legal layout that is short of memory, or of time, by least.
+  std::optional<Estimate> nearest;
+  std::string nearest_why;         // "short of memory by 3.2 GiB"
+  std::vector<std::string> why;    // why the first is the first: against the next, what limits it, its neighbours
+  std::vector<std::string> gains;  // what opening numerics would gain
+};
+
+// Until the forecast of the run says it: the run takes what it would without failures, and this much more.
+inline constexpr double kRunMargin = 1.2;
+
+}  // namespace preflop

@@ -1,0 +1,41 @@
+// A DeepSpeed configuration. JSON has no comments: what it cannot carry is only named.
+#include <nlohmann/json.hpp>
+
+#include "src/adapt/export/export.hpp"
+
+namespace preflop {
+
+Result<Exported> export_deepspeed(const Problem& p, const Request& request) {
+  const Recipe& r = p.analysed.recipe;
+  const Layout& l = r.layout;
+  if (l.pp > 1 && l.zero >= 2) return Error{"--to", "deepspeed: a pipeline runs zero 0 or 1 only", "--zero 1"};
+  if (l.vpp > 1 || l.etp > 1)
+    return Error{"--to", std::string("deepspeed has no ") + (l.vpp > 1 ? "virtual stages" : "etp above 1"), "1"};
+  Exported out;
+  nlohmann::json json = {
+      {"train_micro_batch_size_per_gpu", r.micro_batch},
+      {"gradient_accumulation_steps", r.micro_batches()},
+      {"train_batch_size", r.global_batch},
+      {"gradient_clipping", 1.0},
+      {"zero_optimization", {{"stage", l.zero}, {"overlap_comm", true}, {"contiguous_gradients", true}}}};
+  if (r.precision == "bf16") json["bf16"] = {{"enabled", true}};
+  if (r.precision == "fp16") json["fp16"] = {{"enabled", true}};
+  if (r.precision == "bf16") json["data_types"] = {{"grad_accum_dtype", width(r.grad_dtype) == 4 ? "fp32" : "bf16"}};
+  if (l.zero == 3 && l.hsdp > 0) json["zero_optimization"]["zero_hpz_partition_size"] = l.hsdp;
+  if (l.tp > 1) json["tensor_parallel"] = {{"autotp_size", l.tp}};
+  if (l.ep > 1) json["expert_parallel"] = {{"enabled", true}, {"autoep_size", l.ep}};
+  const auto remember = [&](const auto& self, const nlohmann::json& value, const std::string& path) -> void {
+    if (value.is_object()) {
+      for (const auto& [key, inner] : value.items()) self(self, inner, path.empty() ? key : path + "." + key);
+      return;
+    }
+    out.options.emplace_back(path, value.dump());
+  };
+  remember(remember, json, "");
+  rest_line(p, request, {"tp", "ep", "dp", "zero", "micro_batch", "global_batch", "precision", "grad_dtype"},
+            out.left_out);
+  out.text = json.dump(2) + "\n";
+  return out;
+}
+
+}  // namespace preflop

@@ -1,0 +1,62 @@
+#include "src/adapt/export/export.hpp"
+
+#include <algorithm>
+
+#include "src/adapt/recipe_words.hpp"
+#include "src/base/text.hpp"
+
+namespace preflop {
+
+namespace {
+
+struct Format {
+  const char* name;
+  Result<Exported> (*write)(const Problem&, const Request&);
+};
+constexpr Format kFormats[] = {
+    {"megatron", export_megatron},   {"megatron-bridge", export_megatron_bridge}, {"torchtitan", export_torchtitan},
+    {"deepspeed", export_deepspeed}, {"accelerate", export_accelerate},           {"nanotron", export_nanotron},
+    {"slurm", export_slurm}};
+
+}  // namespace
+
+std::vector<std::string> export_formats() {
+  std::vector<std::string> out;
+  for (const Format& f : kFormats) out.emplace_back(f.name);
+  return out;
+}
+
+Result<Exported> export_to(const std::string& format, const Problem& problem, const Request& request) {
+  for (const Format& f : kFormats) {
+    if (format == f.name) return f.write(problem, request);
+  }
+  return text::unknown_name("--to", "format", format, export_formats());
+}
+
+std::string rest_line(const Problem& problem, const Request& request, const std::vector<std::string>& carried,
+                      std::vector<std::string>& left_out) {
+  std::string out = "# preflop:";
+  if (!request.model.empty()) out += " model=" + request.model;
+  out += " on=" + request.on;
+  for (const auto& [key, value] : recipe_words(problem.analysed.recipe)) {
+    if (std::find(carried.begin(), carried.end(), key) != carried.end()) continue;
+    out += " " + key + "=" + value;
+    left_out.push_back(key);
+  }
+  return out + "\n";
+}
+
+std::int64_t processes_per_node(const Problem& problem) {
+  return std::min(problem.cluster.gpus, problem.cluster.gpus_per_node);
+}
+
+std::string function_name(const Problem& problem) {
+  std::string out = "preflop_" + problem.architecture.name + "_" + std::to_string(problem.cluster.gpus) + "gpu";
+  for (char& c : out) {
+    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!word) c = '_';
+  }
+  return out;
+}
+
+}  // namespace preflop

@@ -1,0 +1,206 @@
+// A launch script of Megatron-LM's pretrain_gpt.py.
+#include <cmath>
+
+#include "src/adapt/export/export.hpp"
+#include "src/base/decimal.hpp"
+
+namespace preflop {
+
+namespace {
+
+std::string num(std::int64_t v) { return std::to_string(v); }
+
+// Lines of options; each is remembered as written.
+struct Script {
+  Exported out;
+  std::string line;
+  void option(const std::string& key, const std::string& value = "") {
+    out.options.emplace_back(key, value);
+    line += " " + key + (value.empty() ? "" : " " + value);
+  }
+  void size(const std::string& key, std::int64_t value) { option(key, num(value)); }
+  void end() {
+    if (!line.empty()) out.text += " \\\n " + line;
+    line.clear();
+  }
+};
+
+Status model_options(Script& s, const Architecture& a) {
+  const LayerKind& k = a.layers.back().kind;
+  for (const LayerRun& run : a.layers) {
+    const bool same = run.kind.attention == k.attention && run.kind.norm == k.norm && run.kind.placement == k.placement;
+    if (!same)
+      return Error{"--to", "megatron: " + a.name + " alternates kinds of attention, which its options cannot say",
+                   "megatron-bridge"};
+  }
+  if (k.placement != NormPlacement::pre || k.attention.latent || k.attention.indexer || k.attention.sinks ||
+      a.embedding_norm)
+    return Error{"--to", "megatron: the layers of " + a.name + " are not those of its GPT options", "megatron-bridge"};
+  s.size("--num-layers", a.layer_count());
+  s.size("--hidden-size", a.hidden.get());
+  s.size("--ffn-hidden-size", k.mlp.width.get() > 0 ? k.mlp.width.get() : k.experts->width.get());
+  s.size("--num-attention-heads", k.attention.heads.get());
+  s.end();
+  if (k.attention.kv_heads != k.attention.heads) {
+    s.option("--group-query-attention");
+    s.size("--num-query-groups", k.attention.kv_heads.get());
+  }
+  s.size("--kv-channels", k.attention.head_dim.get());
+  s.option("--position-embedding-type", a.positions == Positions::learned ? "learned_absolute"
+                                        : a.positions == Positions::rope  ? "rope"
+                                                                          : "none");
+  s.option("--normalization", k.norm == NormKind::rms ? "RMSNorm" : "LayerNorm");
+  const MlpSpec& mlp = k.mlp;
+  const bool gated = k.experts ? k.experts->gated : mlp.gated;
+  const Activation activation = k.experts ? k.experts->activation : mlp.activation;
+  if (gated && activation == Activation::silu) s.option("--swiglu");
+  if (!gated && activation == Activation::relu2) s.option("--squared-relu");
+  if (!k.attention.out_bias && !mlp.bias) s.option("--disable-bias-linear");
+  if (k.attention.query_bias && !k.attention.out_bias) s.option("--add-qkv-bias");
+  if (k.attention.qk_norm == QkNorm::head) s.option("--qk-layernorm");
+  if (!a.tied) s.option("--untie-embeddings-and-output-weights");
+  s.end();
+  s.option("--attention-dropout", shortest(k.attention.dropout));
+  s.option("--hidden-dropout", shortest(k.dropout));
+  s.option("--tokenizer-type", "NullTokenizer");
+  s.size("--vocab-size", a.vocab.get());
+  s.end();
+  return Nothing{};
+}
+
+void expert_options(Script& s, const Architecture& a, const Recipe& r) {
+  const ExpertSpec& e = *a.layers.back().kind.experts;
+  s.size("--num-experts", e.count.get());
+  s.size("--moe-router-topk", e.top_k.get());
+  s.size("--moe-ffn-hidden-size", e.width.get());
+  if (e.shared_width.get() > 0) s.size("--moe-shared-expert-intermediate-size", e.shared_width.get());
+  std::string pattern;
+  for (const LayerRun& run : a.layers)
+    pattern += (pattern.empty() ? "([" : "+[") + std::string(run.kind.experts ? "1" : "0") + "]*" + num(run.count);
+  if (a.layers.size() > 1) s.option("--moe-layer-freq", "'" + pattern + ")'");
+  s.option("--moe-grouped-gemm");
+  s.option("--moe-token-dispatcher-type", "alltoall");
+  s.size("--expert-model-parallel-size", r.layout.ep);
+  s.size("--expert-tensor-parallel-size", r.layout.etp);
+  if (r.capacity_factor > 0) s.option("--moe-expert-capacity-factor", shortest(r.capacity_factor));
+  s.end();
+}
+
+Status layout_options(Script& s, const Problem& p) {
+  const Recipe& r = p.analysed.recipe;
+  const Layout& l = r.layout;
+  s.size("--tensor-model-parallel-size", l.tp);
+  if (l.sp) s.option("--sequence-parallel");
+  s.size("--pipeline-model-parallel-size", l.pp);
+  if (l.vpp > 1) s.size("--num-virtual-stages-per-pipeline-rank", l.vpp);
+  if (l.cp > 1) {
+    s.size("--context-parallel-size", l.cp);
+    s.option("--cp-comm-type", "a2a");
+  }
+  if (p.analysed.split_how.starts_with("embedding and loss")) {
+    s.option("--account-for-embedding-in-pipeline-split");
+    s.option("--account-for-loss-in-pipeline-split");
+  } else if (!p.analysed.split_how.empty()) {
+    const auto& stages = p.analysed.stages;
+    for (std::size_t i = 2; i + 1 < stages.size(); ++i) {
+      if (stages[i].layer_count() != stages[1].layer_count())
+        return Error{"--to", "megatron: stages in the middle differ", "equal middle stages"};
+    }
+    s.size("--decoder-first-pipeline-num-layers", stages.front().layer_count());
+    s.size("--decoder-last-pipeline-num-layers", stages.back().layer_count());
+  }
+  if (l.zero == 1) s.option("--use-distributed-optimizer");
+  if (l.zero == 1 && l.hsdp > 0) s.size("--num-distributed-optimizer-instances", l.dp * l.cp / l.hsdp);
+  if (l.zero >= 2) {
+    s.option("--use-megatron-fsdp");
+    s.option("--data-parallel-sharding-strategy", l.zero == 2 ? "optim_grads" : "optim_grads_params");
+  }
+  if (l.dp > 1) s.option("--overlap-grad-reduce");
+  if (l.dp > 1 && l.zero == 1) s.option("--overlap-param-gather");
+  s.end();
+  return Nothing{};
+}
+
+void training_options(Script& s, const Recipe& r) {
+  s.size("--seq-length", r.seq);
+  s.size("--max-position-embeddings", r.seq);
+  s.size("--micro-batch-size", r.micro_batch);
+  s.size("--global-batch-size", r.global_batch);
+  const double steps =
+      r.tokens ? std::ceil(*r.tokens / (static_cast<double>(r.global_batch) * static_cast<double>(r.seq))) : 1000;
+  s.size("--train-iters", static_cast<std::int64_t>(steps));
+  if (r.precision != "fp32") s.option(r.precision == "fp16" ? "--fp16" : "--bf16");
+  s.end();
+  if (r.recompute.kind == RecomputeKind::full) {
+    s.option("--recompute-granularity", "full");
+    s.option("--recompute-method", "uniform");
+    s.option("--recompute-num-layers", "1");
+  } else if (r.recompute.kind != RecomputeKind::none) {
+    s.option("--recompute-granularity", "selective");
+    std::string modules = r.recompute.kind == RecomputeKind::selective ? "core_attn" : "";
+    for (const std::string& module : r.recompute.modules) modules += (modules.empty() ? "" : " ") + module;
+    s.option("--recompute-modules", modules);
+  }
+  if (r.loss == LossKind::fused) {
+    s.option("--cross-entropy-loss-fusion");
+    s.option("--cross-entropy-fusion-impl", "te");
+  }
+  const char* backend = r.attention == AttentionKernel::unfused ? "unfused"
+                        : r.attention == AttentionKernel::cudnn ? "fused"
+                                                                : "flash";
+  s.option("--attention-backend", backend);
+  s.end();
+  s.option("--optimizer", "adam");
+  s.option("--lr", "1.5e-4");
+  s.option("--clip-grad", "1.0");
+  s.option("--mock-data");
+  s.option("--log-interval", "10");
+  s.option("--log-throughput");
+  s.end();
+}
+
+}  // namespace
+
+Result<Exported> export_megatron(const Problem& p, const Request& request) {
+  const Recipe& r = p.analysed.recipe;
+  if (!r.stack.starts_with("megatron") && r.stack != "textbook")
+    return Error{"--to", "megatron does not run a plan of stack " + r.stack, "--stack megatron"};
+  if (r.stack == "megatron-deepspeed")
+    return Error{"--to", "megatron: Megatron-DeepSpeed has options of its own", "--stack megatron"};
+  Script s;
+  const std::int64_t node = processes_per_node(p);
+  s.out.text = "#!/bin/bash\n";
+  const std::vector<std::string> carried = {"tp",
+                                            "pp",
+                                            "vpp",
+                                            "cp",
+                                            "ep",
+                                            "etp",
+                                            "dp",
+                                            "zero",
+                                            "sp",
+                                            "hsdp",
+                                            "seq",
+                                            "micro_batch",
+                                            "global_batch",
+                                            "recompute",
+                                            "precision",
+                                            "loss",
+                                            "attention",
+                                            "schedule",
+                                            "layers_per_stage",
+                                            "capacity_factor"};
+  s.out.text += rest_line(p, request, carried, s.out.left_out);
+  s.out.text += "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
+  s.out.text += "torchrun --nnodes " + num(p.cluster.nodes()) + " --nproc_per_node " + num(node) +
+                " --rdzv_backend c10d --rdzv_endpoint \"${HEAD_NODE:-localhost}:29500\" pretrain_gpt.py";
+  if (Status ok = model_options(s, p.architecture); !ok) return ok.error();
+  if (p.architecture.layers.back().kind.experts) expert_options(s, p.architecture, r);
+  if (r.mtp > 0) s.size("--mtp-num-layers", r.mtp);
+  if (Status ok = layout_options(s, p); !ok) return ok.error();
+  training_options(s, r);
+  s.out.text += "\n";
+  return std::move(s.out);
+}
+
+}  // namespace preflop

@@ -1,0 +1,96 @@
+// A configuration of nanotron.
+#include <cmath>
+
+#include "src/adapt/export/export.hpp"
+
+namespace preflop {
+
+namespace {
+
+struct Yaml {
+  Exported out;
+  std::vector<std::string> path;
+  void begin(const std::string& name) {
+    out.text += std::string(2 * path.size(), ' ') + name + ":\n";
+    path.push_back(name);
+  }
+  void end() { path.pop_back(); }
+  void set(const std::string& key, const std::string& value) {
+    std::string full;
+    for (const std::string& part : path) full += part + ".";
+    out.options.emplace_back(full + key, value);
+    out.text += std::string(2 * path.size(), ' ') + key + ": " + value + "\n";
+  }
+  void set(const std::string& key, std::int64_t value) { set(key, std::to_string(value)); }
+  void set(const std::string& key, bool value) { set(key, std::string(value ? "true" : "false")); }
+};
+
+void model_section(Yaml& y, const Architecture& a, const Recipe& r) {
+  const LayerKind& k = a.layers.back().kind;
+  y.begin("model");
+  y.set("dtype", std::string(r.precision == "fp16" ? "float16" : r.precision == "fp32" ? "float32" : "bfloat16"));
+  y.begin("model_config");
+  y.set("is_qwen2_config", true);
+  y.set("hidden_size", a.hidden.get());
+  y.set("intermediate_size", k.mlp.width.get());
+  y.set("num_hidden_layers", a.layer_count());
+  y.set("num_attention_heads", k.attention.heads.get());
+  y.set("num_key_value_heads", k.attention.kv_heads.get());
+  y.set("vocab_size", a.vocab.get());
+  y.set("max_position_embeddings", r.seq);
+  y.set("tie_word_embeddings", a.tied);
+  y.end();
+  y.end();
+}
+
+}  // namespace
+
+Result<Exported> export_nanotron(const Problem& p, const Request& request) {
+  const Recipe& r = p.analysed.recipe;
+  const Layout& l = r.layout;
+  const char* lacks = l.zero >= 2             ? "zero 2 and 3"
+                      : l.vpp > 1             ? "virtual stages"
+                      : l.etp > 1             ? "etp"
+                      : has_experts(*p.model) ? "experts here"
+                                              : nullptr;
+  if (lacks != nullptr) return Error{"--to", std::string("nanotron has no ") + lacks, "--zero 1 --vpp 1"};
+  if (r.recompute.kind != RecomputeKind::none && r.recompute.kind != RecomputeKind::full)
+    return Error{"--to", "nanotron recomputes all of a layer or nothing", "--recompute none or full"};
+  Yaml y;
+  y.out.text = rest_line(p, request,
+                         {"tp", "pp", "cp", "ep", "dp", "zero", "sp", "schedule", "seq", "micro_batch", "global_batch",
+                          "recompute", "precision"},
+                         y.out.left_out);
+  y.begin("general");
+  y.set("project", std::string("preflop"));
+  y.set("run", p.architecture.name + "-" + std::to_string(p.cluster.gpus) + "gpu");
+  y.set("seed", std::int64_t{42});
+  y.end();
+  y.begin("parallelism");
+  y.set("dp", l.dp);
+  y.set("tp", l.tp);
+  y.set("pp", l.pp);
+  y.set("context_parallel_size", l.cp);
+  y.set("expert_parallel_size", l.ep);
+  y.set("pp_engine", std::string(l.schedule == "gpipe" ? "afab" : "1f1b"));
+  y.set("tp_mode", std::string(l.sp ? "REDUCE_SCATTER" : "ALL_REDUCE"));
+  y.set("recompute_layer", r.recompute.kind == RecomputeKind::full);
+  y.end();
+  model_section(y, p.architecture, r);
+  y.begin("tokens");
+  y.set("sequence_length", r.seq);
+  y.set("micro_batch_size", r.micro_batch);
+  y.set("batch_accumulation_per_replica", r.micro_batches());
+  const double steps =
+      r.tokens ? std::ceil(*r.tokens / (static_cast<double>(r.global_batch) * static_cast<double>(r.seq))) : 1000;
+  y.set("train_steps", static_cast<std::int64_t>(steps));
+  y.end();
+  y.begin("optimizer");
+  y.set("zero_stage", std::int64_t{l.zero});
+  y.set("accumulate_grad_in_fp32", width(r.grad_dtype) == 4);
+  y.set("clip_grad", std::string("1.0"));
+  y.end();
+  return std::move(y.out);
+}
+
+}  // namespace preflop

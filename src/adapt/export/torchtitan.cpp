@@ -1,0 +1,69 @@
+// A configuration function of torchtitan (the generation whose configurations are Python).
+#include "src/adapt/export/python_config.hpp"
+
+namespace preflop {
+
+namespace {
+
+// "Interleaved1F1B"; torchtitan's names.
+const char* schedule_name(const std::string& schedule) {
+  return schedule == "gpipe" ? "GPipe" : schedule == "interleaved" ? "Interleaved1F1B" : "1F1B";
+}
+
+}  // namespace
+
+Result<Exported> export_torchtitan(const Problem& p, const Request& request) {
+  const Recipe& r = p.analysed.recipe;
+  const Layout& l = r.layout;
+  if (l.zero == 1 || l.etp > 1 || r.precision == "fp16")
+    return Error{"--to",
+                 std::string("torchtitan has no ") + (l.zero == 1 ? "zero 1"
+                                                      : l.etp > 1 ? "etp above 1"
+                                                                  : "fp16"),
+                 "--stack torchtitan"};
+  if (r.recompute.kind == RecomputeKind::modules)
+    return Error{"--to", "torchtitan has no lists of modules to recompute", "--recompute none, selective or full"};
+  PythonConfig c;
+  c.object = "config";
+  const bool pipeline = l.pp > 1;
+  const std::int64_t shard = l.hsdp > 0 ? l.hsdp : l.zero == 0 ? 1 : l.dp;
+  c.out.text = rest_line(p, request,
+                         {"tp", "pp", "vpp", "cp", "ep", "dp", "zero", "hsdp", "sp", "seq", "micro_batch",
+                          "global_batch", "recompute", "schedule", "compile"},
+                         c.out.left_out);
+  c.out.text += "from torchtitan.distributed.activation_checkpoint import FullAC, SelectiveAC\n";
+  std::string family = p.architecture.name;
+  for (char& ch : family) ch = ch == '-' || ch == '.' ? '_' : ch;
+  c.out.text += "from torchtitan.trainer import Trainer\n\n\ndef " + function_name(p) +
+                "(config: Trainer.Config) -> Trainer.Config:\n";
+  c.out.text += "    # config: the model's own, from the registry of its family\n";
+  c.set("training.max_context_length", r.seq);
+  c.set("training.num_tokens_per_microbatch_per_dp_rank", r.micro_batch * r.seq);
+  c.set("training.num_tokens_per_train_step", r.global_batch * r.seq);
+  if (pipeline || l.ep > 1) c.set("training.disable_cuda_graphs", true);
+  c.set("parallelism.data_parallel_replicate_degree", l.dp / shard);
+  c.set("parallelism.data_parallel_shard_degree", shard);
+  c.set("parallelism.tensor_parallel_degree", l.tp);
+  if (l.tp > 1) c.set("parallelism.enable_sequence_parallel", l.sp);
+  c.set("parallelism.context_parallel_degree", l.cp);
+  c.set("parallelism.expert_parallel_degree", l.ep);
+  c.set("parallelism.pipeline_parallel_degree", l.pp);
+  if (pipeline) {
+    const std::int64_t layers = p.architecture.layer_count(), chunks = l.pp * l.vpp;
+    const bool less = !p.analysed.split_how.empty();
+    c.set("parallelism.pipeline_parallel_schedule", quoted_python(schedule_name(l.schedule)));
+    c.set("parallelism.pipeline_parallel_layers_per_stage", (layers + (less ? 2 : 0) + chunks - 1) / chunks);
+    c.set("parallelism.pipeline_parallel_first_stage_less_layers", std::int64_t{less ? 1 : 0});
+    c.set("parallelism.pipeline_parallel_last_stage_less_layers", std::int64_t{less ? 1 : 0});
+    c.set("parallelism.num_pp_microbatches", r.micro_batches());
+  }
+  if (l.zero >= 2) c.set("parallelism.fsdp_reshard_after_forward", quoted_python(l.zero == 2 ? "never" : "default"));
+  c.set("activation_checkpoint", std::string(r.recompute.kind == RecomputeKind::none   ? "None"
+                                             : r.recompute.kind == RecomputeKind::full ? "FullAC.Config()"
+                                                                                       : "SelectiveAC.Config()"));
+  c.set("compile.enable", r.compile);
+  c.out.text += "    return config\n";
+  return std::move(c.out);
+}
+
+}  // namespace preflop

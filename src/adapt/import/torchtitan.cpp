@@ -1,0 +1,186 @@
+// torchtitan: its older TOML, and configurations in Python (its own and Megatron-Bridge's).
+#include <algorithm>
+
+#include "src/adapt/import/import.hpp"
+#include "src/base/text.hpp"
+#include "src/base/toml_read.hpp"
+
+namespace preflop {
+
+namespace {
+
+using Flat = std::map<std::string, std::string>;
+
+std::string at(const Flat& from, const std::string& path) {
+  const auto found = from.find(path);
+  return found == from.end() ? "" : found->second;
+}
+
+// A number, or a product of numbers: "128 * 8192".
+std::int64_t whole(const Flat& from, const std::string& path) {
+  std::int64_t product = 1, part = 0;
+  bool digits = false;
+  for (const char c : at(from, path)) {
+    if (c >= '0' && c <= '9') {
+      if (part > (std::int64_t{1} << 50)) return 0;
+      part = part * 10 + (c - '0');
+      digits = true;
+    } else if (c == '*') {
+      product *= part;
+      part = 0;
+    } else if (c != ' ' && c != '_') {
+      return 0;
+    }
+  }
+  if (!digits || (part > 0 && product > (std::int64_t{1} << 53) / part)) return 0;
+  return product * part;
+}
+
+void put(Request& out, const char* key, std::int64_t value) {
+  if (value > 0) out.keys[key] = std::to_string(value);
+}
+
+std::string schedule_of(const std::string& name) {
+  if (name == "GPipe") return "gpipe";
+  return name == "Interleaved1F1B" ? "interleaved" : "1f1b";
+}
+
+void read_degrees(const Flat& f, Request& out) {
+  put(out, "tp", whole(f, "parallelism.tensor_parallel_degree"));
+  put(out, "pp", whole(f, "parallelism.pipeline_parallel_degree"));
+  put(out, "cp", whole(f, "parallelism.context_parallel_degree"));
+  put(out, "ep", whole(f, "parallelism.expert_parallel_degree"));
+  const std::int64_t replicas = std::max<std::int64_t>(1, whole(f, "parallelism.data_parallel_replicate_degree"));
+  const std::int64_t shard = whole(f, "parallelism.data_parallel_shard_degree");
+  if (replicas > 1 && shard > 1) put(out, "hsdp", shard);
+  if (shard > 0) put(out, "dp", replicas * shard);
+  const std::string reshard = at(f, "parallelism.fsdp_reshard_after_forward");
+  if (shard == 1 && replicas > 1)
+    out.keys["zero"] = "0";
+  else if (reshard == "never")
+    out.keys["zero"] = "2";
+  else
+    out.keys["zero"] = "3";
+  if (whole(f, "parallelism.pipeline_parallel_degree") > 1) {
+    const std::string schedule = at(f, "parallelism.pipeline_parallel_schedule");
+    out.keys["schedule"] = schedule_of(schedule);
+    if (schedule != "Interleaved1F1B") out.keys["vpp"] = "1";
+  }
+  if (whole(f, "parallelism.tensor_parallel_degree") > 1) {
+    const std::string sp = at(f, "parallelism.enable_sequence_parallel");
+    out.keys["sp"] = sp == "False" || sp == "false" ? "false" : "true";
+  }
+}
+
+void read_bridge(const Flat& f, Request& out) {
+  put(out, "tp", whole(f, "model.tensor_model_parallel_size"));
+  put(out, "pp", whole(f, "model.pipeline_model_parallel_size"));
+  put(out, "vpp", whole(f, "model.virtual_pipeline_model_parallel_size"));
+  put(out, "cp", whole(f, "model.context_parallel_size"));
+  put(out, "ep", whole(f, "model.expert_model_parallel_size"));
+  put(out, "etp", whole(f, "model.expert_tensor_parallel_size"));
+  put(out, "seq", whole(f, "model.seq_length"));
+  put(out, "micro_batch", whole(f, "train.micro_batch_size"));
+  put(out, "global_batch", whole(f, "train.global_batch_size"));
+  if (whole(f, "model.tensor_model_parallel_size") > 1)
+    out.keys["sp"] = at(f, "model.sequence_parallel") == "True" ? "true" : "false";
+  const std::string strategy = at(f, "ddp.data_parallel_sharding_strategy");
+  out.keys["zero"] = strategy == "optim_grads"                           ? "2"
+                     : strategy == "optim_grads_params"                  ? "3"
+                     : at(f, "ddp.use_distributed_optimizer") == "False" ? "0"
+                                                                         : "1";
+  const std::string granularity = at(f, "model.recompute_granularity");
+  std::string modules;
+  for (const char c : at(f, "model.recompute_modules")) {
+    if (c != '[' && c != ']' && c != '"' && c != '\'' && c != ' ') modules += c;
+  }
+  out.keys["recompute"] = granularity == "full"                       ? "full"
+                          : granularity != "selective"                ? "none"
+                          : modules.empty() || modules == "core_attn" ? "selective"
+                                                                      : modules;
+  const std::string precision = at(f, "mixed_precision");
+  if (precision == "bf16_mixed" || precision == "fp16_mixed") out.keys["precision"] = precision.substr(0, 4);
+  out.keys.emplace("stack", "megatron");
+}
+
+}  // namespace
+
+Result<Request> import_python(std::string_view text, const std::string& file) {
+  Flat f;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    std::string line(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const std::size_t begin = line.find_first_not_of(" \t");
+    if (begin == std::string::npos || line[begin] == '#') continue;
+    const std::size_t equals = line.find(" = ");
+    const bool ours = line.compare(begin, 7, "config.") == 0 || line.compare(begin, 4, "cfg.") == 0;
+    if (!ours || equals == std::string::npos) continue;
+    const std::size_t dot = line.find('.', begin);
+    std::string value = line.substr(equals + 3);
+    if (const std::size_t hash = value.find("  #"); hash != std::string::npos) value.resize(hash);
+    while (!value.empty() && (value.back() == ' ' || value.back() == '\r')) value.pop_back();
+    if (value.size() > 1 && value.front() == '"' && value.back() == '"') value = value.substr(1, value.size() - 2);
+    f[line.substr(dot + 1, equals - dot - 1)] = value;
+  }
+  Request out;
+  read_rest_line(text, out);
+  if (f.contains("model.tensor_model_parallel_size")) {
+    read_bridge(f, out);
+    return out;
+  }
+  if (!f.contains("parallelism.tensor_parallel_degree") && !f.contains("parallelism.data_parallel_shard_degree"))
+    return Error{"--from", text::quoted(file) + " sets no parallel size",
+                 "config.parallelism.... = N, or cfg.model.... = N"};
+  read_degrees(f, out);
+  const std::int64_t seq = whole(f, "training.max_context_length");
+  put(out, "seq", seq);
+  if (seq > 0) {
+    put(out, "micro_batch", whole(f, "training.num_tokens_per_microbatch_per_dp_rank") / seq);
+    put(out, "global_batch", whole(f, "training.num_tokens_per_train_step") / seq);
+  }
+  const std::string checkpoint = at(f, "activation_checkpoint");
+  out.keys["recompute"] = checkpoint == "None" ? "none" : checkpoint.starts_with("FullAC") ? "full" : "selective";
+  if (f.contains("compile.enable")) out.keys["compile"] = at(f, "compile.enable") == "True" ? "true" : "false";
+  out.keys.emplace("stack", "torchtitan");
+  return out;
+}
+
+Result<Request> import_torchtitan(std::string_view text, const std::string& file) {
+  const auto root = TomlTable::parse(text, file);
+  if (!root) return root.error();
+  Flat f;
+  for (const std::string& section : root->keys()) {
+    const auto table = root->find<TomlTable>(section);
+    if (!table || !table->has_value()) continue;
+    for (const std::string& key : (*table)->keys()) {
+      if (const auto value = (*table)->scalar(key)) f[section + "." + key] = *value;
+    }
+  }
+  Request out;
+  read_rest_line(text, out);
+  const bool known =
+      f.contains("training.local_batch_size") || f.contains("training.batch_size") || f.contains("training.seq_len");
+  if (!known)
+    return Error{"--from", text::quoted(file) + " has no [training] of torchtitan", "local_batch_size, seq_len"};
+  read_degrees(f, out);
+  if (whole(f, "parallelism.data_parallel_shard_degree") == 0) out.keys.erase("dp");
+  put(out, "seq", whole(f, "training.seq_len"));
+  put(out, "micro_batch", std::max(whole(f, "training.local_batch_size"), whole(f, "training.batch_size")));
+  put(out, "global_batch", whole(f, "training.global_batch_size"));
+  const std::string mode = at(f, "activation_checkpoint.mode");
+  if (!mode.empty()) out.keys["recompute"] = mode;
+  const std::string compile = std::max(at(f, "compile.enable"), at(f, "training.compile"));
+  if (!compile.empty()) out.keys["compile"] = compile;
+  const std::string name = at(f, "model.name"), flavor = at(f, "model.flavor");
+  if (out.model.empty() && !name.empty() && !flavor.empty()) {
+    std::string lower = flavor;
+    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    out.model = name + "-" + lower;
+  }
+  out.keys.emplace("stack", "torchtitan");
+  return out;
+}
+
+}  // namespace preflop

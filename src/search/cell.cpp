@@ -1,0 +1,356 @@
+#include "src/search/cell.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/base/text.hpp"
+#include "src/stack/legality.hpp"
+
+namespace preflop {
+
+namespace {
+
+std::string n(std::int64_t v) { return text::grouped(v); }
+
+// "--tp: 3 does not divide the 64 query heads" -> "--tp: N does not divide the N query heads"
+std::string without_numbers(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool digit = text[i] >= '0' && text[i] <= '9';
+    if (!digit) out += text[i];
+    if (digit && (out.empty() || out.back() != 'N')) out += 'N';
+  }
+  return out;
+}
+
+std::size_t index(PlanAxis axis) { return static_cast<std::size_t>(axis); }
+
+}  // namespace
+
+Cells::Cells(const Question& question, const Space& space, Tables& tables, Sink& sink)
+    : question_(question), space_(space), tables_(tables), sink_(sink), recipe_(question.recipe) {
+  cells_ = std::uint64_t{space.size(PlanAxis::tp)} * space.size(PlanAxis::cp) * space.size(PlanAxis::sp) *
+           space.size(PlanAxis::pp);
+  inner_ = space.size() / cells_;
+  quick_.fill(-1);
+  const Datum& capacity = question.cluster.datum("capacity_bytes");
+  capacity_ = capacity.value.value_or(0);
+  reserved_factor_ = reserved_factor_of(*question.stack, question.recipe).value;
+  sums_ = !question.stack->reserved_sums.empty();
+}
+
+std::uint64_t Cells::group(std::uint64_t cell) const { return cell / space_.size(PlanAxis::pp); }
+
+std::uint64_t Cells::cell_of(const Position& at) const { return space_.ordinal(at) / inner_; }
+
+void Cells::only(const Position& at) { only_ = at; }
+
+bool Cells::wanted(PlanAxis axis, std::uint32_t digit) const { return !only_ || (*only_)[index(axis)] == digit; }
+
+std::uint64_t Cells::below(std::initializer_list<PlanAxis> axes) const {
+  std::uint64_t out = inner_ / (std::uint64_t{space_.zero.size()} * space_.hsdp.size());
+  for (const PlanAxis axis : axes) out /= space_.size(axis);
+  return out * variants_.size();
+}
+
+void Cells::refuse(const Error& error, std::uint64_t count) {
+  const std::string text = without_numbers(error.where + ": " + error.what);
+  const auto [it, fresh] = reason_index_.try_emplace(text, reasons_.size());
+  if (fresh) reasons_.push_back({text, error.text(), 0, space_.ordinal(at_)});
+  reasons_[it->second].count += count;
+}
+
+bool Cells::legal(std::uint64_t count) {
+  const Status s = check_legal(*question_.model, *question_.stack, recipe_);
+  if (s) return true;
+  refuse(s.error(), count);
+  pruned_ += count;
+  return false;
+}
+
+void Cells::reject(Quick quick, std::uint64_t ordinal, std::uint64_t count) {
+  int& known = quick_[static_cast<std::size_t>(quick)];
+  if (known < 0) {
+    const Layout& l = recipe_.layout;
+    const std::string sizes = "tp " + n(l.tp) + " x pp " + n(l.pp) + " x cp " + n(l.cp);
+    Error error;
+    const Status s = check_legal(*question_.model, *question_.stack, recipe_);
+    switch (quick) {
+      case Quick::cluster:
+        error = {"--on", n(question_.cluster.gpus) + " GPUs are not a multiple of " + sizes, ""};
+        break;
+      case Quick::given_dp:
+        error = {"--dp", sizes + " leaves dp " + n(l.dp), "--dp " + n(space_.dp.value_or(1)) + " is given"};
+        break;
+      case Quick::batch:
+      case Quick::experts:
+      case Quick::interleave:
+        if (!s) error = s.error();
+        break;
+      case Quick::same:
+        error = {"", "another ordinal is the same layout", ""};
+        break;
+      case Quick::countless:
+        error = {"model", "more than 2^53 elements", ""};
+        break;
+      case Quick::states:
+        error = {"memory", "weights, gradients and optimizer states alone do not fit", ""};
+        break;
+      case Quick::memory:
+        error = {"memory", "does not fit", ""};
+        break;
+      case Quick::device:
+        error = {"--max-memory", "needs more", ""};
+        break;
+      case Quick::tight:
+        error = {"--allow-tight", "fits, but the allocator may reserve more than there is", ""};
+        break;
+      case Quick::slow:
+        error = {"--within", "slower than the limit", ""};
+        break;
+    }
+    const std::string text = without_numbers(error.where + ": " + error.what);
+    const auto [it, fresh] = reason_index_.try_emplace(text, reasons_.size());
+    if (fresh) reasons_.push_back({text, error.text(), 0, ordinal});
+    known = static_cast<int>(it->second);
+  }
+  reasons_[static_cast<std::size_t>(known)].count += count;
+}
+
+void Cells::counts(SearchResult& out) const {
+  out.space = looked_;
+  out.pruned = pruned_;
+  out.checked = looked_ - pruned_;
+  out.priced = priced_;
+  out.rejected = reasons_;
+}
+
+void Cells::look(std::uint64_t cell) {
+  looked_ += inner_;
+  at_ = space_.position(cell * inner_);
+  Layout& l = recipe_.layout;
+  l.tp = space_.tp[at_[index(PlanAxis::tp)]];
+  l.cp = space_.cp[at_[index(PlanAxis::cp)]];
+  l.pp = space_.pp[at_[index(PlanAxis::pp)]];
+  const bool sp = space_.sp[at_[index(PlanAxis::sp)]];
+  l.sp = sp && l.tp > 1;
+  const auto bulk = [&](Quick quick) {
+    pruned_ += inner_;
+    reject(quick, space_.ordinal(at_), inner_);
+  };
+  if (question_.cluster.gpus % l.model_parallel() != 0) return bulk(Quick::cluster);
+  l.dp = question_.cluster.gpus / l.model_parallel();
+  if (space_.dp && *space_.dp != l.dp) return bulk(Quick::given_dp);
+  if (space_.sp.size() > 1 && l.tp == 1 && sp) return bulk(Quick::same);
+  // What every layout of the cell shares: checked with the values of the inner axes that ask for least.
+  neutral();
+  if (!legal(inner_)) return;
+  pipelines();
+}
+
+void Cells::neutral() {
+  Layout& l = recipe_.layout;
+  l.vpp = question_.fixed("schedule") ? space_.vpp.front() : 1;
+  l.ep = l.etp = 1;
+  l.hsdp = 0;
+  l.zero = space_.zero.front();
+  recipe_.micro_batch = 1;
+  recipe_.recompute = space_.recompute.front();
+  recipe_.loss = space_.loss.front();
+  set_schedule();
+}
+
+void Cells::set_schedule() {
+  Layout& l = recipe_.layout;
+  if (!question_.fixed("schedule")) l.schedule = l.vpp > 1 ? "interleaved" : question_.stack->schedules.front();
+}
+
+// What the cell's inner axes leave legal, each by itself.
+void Cells::pipelines() {
+  Layout& l = recipe_.layout;
+  Analysed recipe_only;
+  recipe_only.recipe = recipe_;
+  timed_ = !question_.cluster.memory_only && missing_rates(recipe_only, question_.cluster).empty();
+  variants_.clear();
+
+  const std::uint64_t below_variant = inner_ / (std::uint64_t{space_.zero.size()} * space_.hsdp.size());
+  for (std::uint32_t z = 0; z < space_.zero.size(); ++z) {
+    for (std::uint32_t h = 0; h < space_.hsdp.size(); ++h) {
+      if (!wanted(PlanAxis::zero, z) || !wanted(PlanAxis::hsdp, h)) continue;
+      set(PlanAxis::zero, z);
+      set(PlanAxis::hsdp, h);
+      l.zero = space_.zero[z];
+      l.hsdp = space_.hsdp[h];
+      // A shard group as large as the whole, or nothing to shard: the layout without it.
+      const bool same = l.hsdp > 0 && space_.hsdp.size() > 1 && (l.hsdp >= l.dp * l.cp || l.zero == 0);
+      if (same) {
+        pruned_ += below_variant;
+        reject(Quick::same, space_.ordinal(at_), below_variant);
+      } else if (legal(below_variant)) {
+        Variant v;
+        v.zero = z;
+        v.hsdp = h;
+        variants_.push_back(std::move(v));
+      }
+    }
+  }
+  set(PlanAxis::zero, 0);
+  set(PlanAxis::hsdp, 0);
+  neutral();
+  if (variants_.empty()) return;
+  legal_experts_.assign(space_.ep.size() * space_.etp.size(), 1);
+  for (std::size_t i = 0; i < space_.ep.size(); ++i) {
+    for (std::size_t j = 0; j < space_.etp.size(); ++j) {
+      l.ep = space_.ep[i];
+      l.etp = space_.etp[j];
+      char& ok = legal_experts_[i * space_.etp.size() + j];
+      const std::uint64_t count = below({PlanAxis::ep, PlanAxis::etp});
+      set(PlanAxis::ep, static_cast<std::uint32_t>(i));
+      set(PlanAxis::etp, static_cast<std::uint32_t>(j));
+      if (l.tp * l.cp * l.dp % (l.ep * l.etp) != 0) {
+        ok = 0;
+        pruned_ += count;
+        reject(Quick::experts, space_.ordinal(at_), count);
+      } else if (l.ep * l.etp > 1) {
+        ok = legal(count) ? 1 : 0;
+      }
+    }
+  }
+  set(PlanAxis::ep, 0);
+  set(PlanAxis::etp, 0);
+  neutral();
+  micro_batches();
+}
+
+void Cells::micro_batches() {
+  for (std::uint32_t i = 0; i < space_.micro_batch.size(); ++i) {
+    if (!wanted(PlanAxis::micro_batch, i)) continue;
+    set(PlanAxis::micro_batch, i);
+    recipe_.micro_batch = space_.micro_batch[i];
+    if (recipe_.global_batch % (recipe_.micro_batch * recipe_.layout.dp) == 0) {
+      experts();
+      continue;
+    }
+    std::uint64_t count = 0;  // those refused for their experts have been counted
+    for (const char ok : legal_experts_)
+      count += ok != 0 ? below({PlanAxis::micro_batch, PlanAxis::ep, PlanAxis::etp}) : 0;
+    pruned_ += count;
+    if (count > 0) reject(Quick::batch, space_.ordinal(at_), count);
+  }
+  set(PlanAxis::micro_batch, 0);
+}
+
+void Cells::experts() {
+  Layout& l = recipe_.layout;
+  for (std::uint32_t i = 0; i < space_.ep.size(); ++i) {
+    for (std::uint32_t j = 0; j < space_.etp.size(); ++j) {
+      if (legal_experts_[i * space_.etp.size() + j] == 0 || !wanted(PlanAxis::ep, i) || !wanted(PlanAxis::etp, j))
+        continue;
+      set(PlanAxis::ep, i);
+      set(PlanAxis::etp, j);
+      l.ep = space_.ep[i];
+      l.etp = space_.etp[j];
+      context_ = outside_allocator<double>(*question_.stack, l, question_.cluster.gpu).number();
+      rows_ready_.assign(space_.recompute.size() * space_.loss.size(), 0);
+      rows_.resize(rows_ready_.size());
+      structures();
+    }
+  }
+  set(PlanAxis::ep, 0);
+  set(PlanAxis::etp, 0);
+  l.ep = l.etp = 1;
+}
+
+const std::vector<const Row*>& Cells::rows_of(std::uint32_t recompute, std::uint32_t loss) {
+  const std::size_t slot = recompute * space_.loss.size() + loss;
+  std::vector<const Row*>& out = rows_[slot];
+  if (rows_ready_[slot] != 0) return out;
+  rows_ready_[slot] = 1;
+  Position at = at_;
+  at[index(PlanAxis::recompute)] = recompute;
+  at[index(PlanAxis::loss)] = loss;
+  out.clear();
+  for (std::size_t b = 0; b < question_.model->blocks.size(); ++b) out.push_back(&tables_.row(static_cast<int>(b), at));
+  return out;
+}
+
+void Cells::structures() {
+  Layout& l = recipe_.layout;
+  const std::uint64_t count =
+      below({PlanAxis::micro_batch, PlanAxis::ep, PlanAxis::etp, PlanAxis::vpp, PlanAxis::split});
+  for (std::uint32_t v = 0; v < space_.vpp.size(); ++v) {
+    if (!wanted(PlanAxis::vpp, v)) continue;
+    set(PlanAxis::vpp, v);
+    l.vpp = space_.vpp[v];
+    for (std::uint32_t s = 0; s < space_.split.size(); ++s) {
+      if (!wanted(PlanAxis::split, s)) continue;
+      set(PlanAxis::split, s);
+      const Structure& found = tables_.structure(at_);
+      if (!found.exists) {
+        pruned_ += count;
+        reject(Quick::same, space_.ordinal(at_), count);
+        continue;
+      }
+      set_schedule();
+      if (l.vpp > 1 && l.pp > 1 && recipe_.micro_batches() % l.pp != 0) {
+        pruned_ += count;
+        reject(Quick::interleave, space_.ordinal(at_), count);
+        continue;
+      }
+      if (found.refused) {
+        pruned_ += count;
+        refuse(*found.refused, count);
+        continue;
+      }
+      l.zero = space_.zero[variants_.front().zero];
+      l.hsdp = space_.hsdp[variants_.front().hsdp];
+      if (legal(count)) structure(found);
+    }
+  }
+  set(PlanAxis::vpp, 0);
+  set(PlanAxis::split, 0);
+  l.vpp = 1;
+  set_schedule();
+}
+
+void Cells::structure(const Structure& structure) {
+  const Layout& l = recipe_.layout;
+  prepare(structure);
+  if (timed_ && !structure.classes.empty()) {
+    const auto& layers = structure.classes.front().stage.layers;
+    const int first = layers.empty() ? question_.model->embedding : layers.front().block;
+    schedule_ = schedule_of(recipe_, rows_of(0, 0)[static_cast<std::size_t>(first)]->block,
+                            static_cast<double>(question_.cluster.nodes()), tables_.prices(l.vpp > 1, true));
+  }
+  bool any = false;
+  for (const Variant& v : variants_) {
+    any = any || v.feasible;
+    if (!v.feasible) exclude(structure, v);
+  }
+  if (!any) return;
+  for (std::uint32_t r = 0; r < space_.recompute.size(); ++r) {
+    for (std::uint32_t c = 0; c < space_.loss.size(); ++c) {
+      if (!wanted(PlanAxis::recompute, r) || !wanted(PlanAxis::loss, c)) continue;
+      set(PlanAxis::recompute, r);
+      set(PlanAxis::loss, c);
+      const std::vector<const Row*>& rows = rows_of(r, c);
+      const bool countable = std::all_of(rows.begin(), rows.end(), [](const Row* row) { return row->legal; });
+      runs_ready_ = false;
+      for (Variant& v : variants_) {
+        if (!v.feasible) continue;
+        set(PlanAxis::zero, v.zero);
+        set(PlanAxis::hsdp, v.hsdp);
+        if (countable)
+          price_variant(structure, rows, v);
+        else
+          reject(Quick::countless, space_.ordinal(at_), 1);
+      }
+      set(PlanAxis::zero, 0);
+      set(PlanAxis::hsdp, 0);
+    }
+  }
+  set(PlanAxis::recompute, 0);
+  set(PlanAxis::loss, 0);
+}
+
+}  // namespace preflop

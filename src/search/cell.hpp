@@ -1,0 +1,107 @@
+// The loops of the search. A cell is one choice of tp, cp, sp and pp; inside it every other axis is gone
+// through, outermost what decides most: what is refused there takes all that hangs below it along.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/search/search.hpp"
+
+namespace preflop {
+
+// Reasons that are met often enough to be counted without making their text each time.
+enum class Quick : std::uint8_t {
+  cluster,
+  given_dp,
+  batch,
+  experts,
+  interleave,
+  same,
+  countless,
+  states,
+  memory,
+  device,
+  tight,
+  slow
+};
+inline constexpr int kQuick = 12;
+
+class Cells {
+ public:
+  struct Sink {
+    virtual ~Sink() = default;
+    // `memory` says whether it fits.
+    virtual void priced(const Priced& priced, std::int64_t micro_batch) = 0;
+    // Excluded by its states alone; still the nearest where nothing fits.
+    virtual void short_of_memory(const Priced& priced) = 0;
+    virtual double nearest_needed() const = 0;  // < 0: none yet
+  };
+  Cells(const Question& question, const Space& space, Tables& tables, Sink& sink);
+
+  std::uint64_t count() const { return cells_; }
+  std::uint64_t inner() const { return inner_; }  // ordinals of a cell
+  std::uint64_t group(std::uint64_t cell) const;  // cells of one group share rows
+  std::uint64_t cell_of(const Position& at) const;
+  void look(std::uint64_t cell);
+  void only(const Position& at);  // one value of every axis
+  void reject(Quick quick, std::uint64_t ordinal, std::uint64_t count);
+  void counts(SearchResult& out) const;
+
+ private:
+  struct Variant {  // zero and hsdp
+    std::uint32_t zero = 0, hsdp = 0;
+    std::vector<StageSizes> sizes;  // by class
+    StateTerms<double> states;
+    bool feasible = false, accumulates = true;
+    std::vector<const StageForms*> forms;    // by class
+    std::vector<std::vector<double>> bytes;  // by class and form: what follows parameters, and the residue
+  };
+  bool wanted(PlanAxis axis, std::uint32_t digit) const;
+  void set(PlanAxis axis, std::uint32_t digit) { at_[static_cast<std::size_t>(axis)] = digit; }
+  std::uint64_t below(std::initializer_list<PlanAxis> axes) const;  // legal zero and hsdp, given these digits
+  bool legal(std::uint64_t count);
+  void refuse(const Error& error, std::uint64_t count);
+  void neutral();
+  void set_schedule();
+  void pipelines();
+  void micro_batches();
+  void experts();
+  void structures();
+  void structure(const Structure& structure);
+  void price(const Structure& structure, const std::vector<const Row*>& rows);
+  void price_variant(const Structure& structure, const std::vector<const Row*>& rows, Variant& variant);
+  void prepare(const Structure& structure);
+  void exclude(const Structure& structure, const Variant& variant);
+  Priced memory_of(const Structure& structure, const std::vector<const Row*>& rows, const Variant& variant) const;
+  double reserved_of(const Variant& variant, std::size_t kind, const std::vector<const Row*>& rows) const;
+  double seconds_of(const Structure& structure, const std::vector<const Row*>& rows, const Variant& variant);
+  const std::vector<const Row*>& rows_of(std::uint32_t recompute, std::uint32_t loss);
+
+  const Question& question_;
+  const Space& space_;
+  Tables& tables_;
+  Sink& sink_;
+  std::uint64_t cells_ = 0, inner_ = 0;
+  std::optional<Position> only_;
+  Position at_{};
+  Recipe recipe_;  // of `at_`
+  bool timed_ = false;
+  bool sums_ = false;  // reserved memory is more than a factor of the peak
+  double capacity_ = 0, context_ = 0, reserved_factor_ = 1;
+  std::vector<Variant> variants_;
+  std::vector<char> legal_experts_;
+  std::vector<double> flights_, residues_;
+  std::vector<StageRun<double>> runs_;
+  bool runs_ready_ = false;
+  Schedule<double> schedule_;
+  std::vector<std::vector<const Row*>> rows_;  // by recomputation and loss
+  std::vector<char> rows_ready_;
+  std::uint64_t pruned_ = 0, looked_ = 0, priced_ = 0;
+  std::vector<Reason> reasons_;
+  std::map<std::string, std::size_t, std::less<>> reason_index_;
+  std::array<int, kQuick> quick_;
+};
+
+}  // namespace preflop

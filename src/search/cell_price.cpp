@@ -1,0 +1,146 @@
+// Pricing inside a cell: memory by forms, time by pieces.
+#include <algorithm>
+
+#include "src/search/cell.hpp"
+
+namespace preflop {
+
+// What the layouts of one pipeline share: flights, states, what the forms leave out.
+void Cells::prepare(const Structure& structure) {
+  Layout& l = recipe_.layout;
+  const std::vector<const Row*>& rows = rows_of(0, 0);
+  const std::int64_t m = recipe_.micro_batches();
+  flights_.clear();
+  residues_.clear();
+  for (const StageClass& kind : structure.classes) {
+    flights_.push_back(in_flight(l, kind.stage.index, m));
+    residues_.push_back(tables_.residue(kind, recipe_, at_, rows));
+  }
+  for (Variant& v : variants_) {
+    l.zero = space_.zero[v.zero];
+    l.hsdp = space_.hsdp[v.hsdp];
+    const std::int64_t dense = shard_group(l, false), expert = shard_group(l, true);
+    v.forms.clear();
+    v.sizes.clear();
+    v.bytes.resize(structure.classes.size());
+    double most = 0;
+    for (std::size_t k = 0; k < structure.classes.size(); ++k) {
+      const StageForms& f = tables_.forms(structure.classes[k], l.pp > 1, l.zero, dense > 1, expert > 1, rows);
+      v.forms.push_back(&f);
+      v.sizes.push_back({flights_[k], parameters_of(f, rows, false), parameters_of(f, rows, true), dense, expert});
+      v.bytes[k].clear();
+      for (const StageForm& form : f.forms) {
+        v.bytes[k].push_back(residues_[k] + evaluate(form.states, rows, v.sizes[k]));
+        if (form.moment == Moment::init) most = std::max(most, v.bytes[k].back());
+      }
+    }
+    v.feasible = capacity_ == 0 || !(capacity_ < most + context_);
+    v.accumulates = Tables::accumulates(recipe_);
+    if (timed_) v.states = state_terms(recipe_, tables_.prices(l.vpp > 1, v.accumulates));
+  }
+}
+
+// Its states alone are too much, whatever is recomputed: no plan, but perhaps what comes nearest.
+void Cells::exclude(const Structure& structure, const Variant& v) {
+  const std::uint64_t count = std::uint64_t{space_.recompute.size()} * space_.loss.size();
+  set(PlanAxis::zero, v.zero);
+  set(PlanAxis::hsdp, v.hsdp);
+  pruned_ += count;
+  reject(Quick::states, space_.ordinal(at_), count);
+  double least = 0;
+  for (const std::vector<double>& forms : v.bytes) least = std::max(least, forms.front() + context_);
+  const double nearest = sink_.nearest_needed();
+  const bool hopeless = nearest >= 0 && least >= nearest && !only_;
+  for (std::uint32_t r = 0; r < space_.recompute.size() && !hopeless; ++r) {
+    for (std::uint32_t c = 0; c < space_.loss.size(); ++c) {
+      if (!wanted(PlanAxis::recompute, r) || !wanted(PlanAxis::loss, c)) continue;
+      const std::vector<const Row*>& rows = rows_of(r, c);
+      if (!std::all_of(rows.begin(), rows.end(), [](const Row* row) { return row->legal; })) continue;
+      set(PlanAxis::recompute, r);
+      set(PlanAxis::loss, c);
+      runs_ready_ = false;
+      Priced p = memory_of(structure, rows, v);
+      p.ordinal = space_.ordinal(at_);
+      if (timed_) p.seconds = seconds_of(structure, rows, v);
+      sink_.short_of_memory(p);
+    }
+  }
+  for (const PlanAxis axis : {PlanAxis::recompute, PlanAxis::loss, PlanAxis::zero, PlanAxis::hsdp}) set(axis, 0);
+}
+
+void Cells::price_variant(const Structure& structure, const std::vector<const Row*>& rows, Variant& v) {
+  Priced p = memory_of(structure, rows, v);
+  p.ordinal = space_.ordinal(at_);
+  if (timed_) p.seconds = seconds_of(structure, rows, v);
+  ++priced_;
+  sink_.priced(p, recipe_.micro_batch);
+}
+
+// What the allocator holds where class k is the fullest: the ledger's own rule over the parts of every moment.
+double Cells::reserved_of(const Variant& v, std::size_t k, const std::vector<const Row*>& rows) const {
+  const std::vector<StageForm>& forms = v.forms[k]->forms;
+  std::vector<MomentParts<double>> parts;
+  double allocated = -1;
+  Moment peak = Moment::init;
+  for (std::size_t i = 0; i < forms.size();) {
+    const Moment moment = forms[i].moment;
+    std::size_t fullest = i;
+    double most = -1;
+    for (; i < forms.size() && forms[i].moment == moment; ++i) {
+      const double bytes = v.bytes[k][i] + evaluate(forms[i].activations, rows, v.sizes[k]);
+      if (bytes <= most) continue;
+      most = bytes;
+      fullest = i;
+    }
+    parts.push_back({moment, Bytes<double>(evaluate(forms[fullest].kept, rows, v.sizes[k])),
+                     Bytes<double>(evaluate(forms[fullest].working, rows, v.sizes[k]))});
+    if (most <= allocated) continue;
+    allocated = most;
+    peak = moment;
+  }
+  return reserved_bytes<double>(*question_.stack, recipe_, Bytes<double>(allocated), peak, parts).number();
+}
+
+Priced Cells::memory_of(const Structure& structure, const std::vector<const Row*>& rows, const Variant& v) const {
+  Priced out;
+  double allocated = -1;
+  std::size_t fullest = 0;
+  for (std::size_t k = 0; k < structure.classes.size(); ++k) {
+    const std::vector<StageForm>& forms = v.forms[k]->forms;
+    double most = 0;
+    for (std::size_t i = 0; i < forms.size(); ++i) {
+      const double bytes = v.bytes[k][i] + evaluate(forms[i].activations, rows, v.sizes[k]);
+      most = std::max(most, bytes);
+    }
+    if (most <= allocated) continue;
+    allocated = most;
+    fullest = k;
+  }
+  out.needed = allocated + context_;
+  out.device = (sums_ ? reserved_of(v, fullest, rows) : allocated * reserved_factor_) + context_;
+  if (capacity_ > 0) {
+    const bool fits = !(capacity_ < out.needed);
+    out.verdict = !fits ? Verdict::no : capacity_ < out.device ? Verdict::tight : Verdict::fits;
+  }
+  return out;
+}
+
+double Cells::seconds_of(const Structure& structure, const std::vector<const Row*>& rows, const Variant& v) {
+  if (question_.recipe.mfu) return question_.given_seconds;
+  const Prices<double>& prices = tables_.prices(recipe_.layout.vpp > 1, v.accumulates);
+  const bool beside = v.states.zero >= 3;  // weights gathered while layers run: add_piece reads the states
+  if (!runs_ready_ || beside) {
+    runs_.resize(structure.classes.size());
+    for (std::size_t k = 0; k < structure.classes.size(); ++k) {
+      runs_[k].time = StageTime<double>{};
+      runs_[k].count = static_cast<double>(structure.classes[k].count);
+      for (const auto& [block, count] : structure.classes[k].runs)
+        add_piece(runs_[k].time, rows[static_cast<std::size_t>(block)]->pieces[v.accumulates ? 1 : 0],
+                  static_cast<double>(count), v.states, prices);
+    }
+    runs_ready_ = !beside;
+  }
+  return compose(runs_.data(), runs_.size(), schedule_, v.states, prices).seconds.number();
+}
+
+}  // namespace preflop

@@ -1,0 +1,189 @@
+#include "src/search/space.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace preflop {
+
+namespace {
+
+constexpr std::int64_t kLargestMicroBatch = 64;
+
+std::vector<std::int64_t> divisors(std::int64_t of, std::int64_t most) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t d = 1; d <= std::min(of, most); ++d) {
+    if (of % d == 0) out.push_back(d);
+  }
+  return out;
+}
+
+std::int64_t layer_count(const Model& model) {
+  std::int64_t n = 0;
+  for (const BlockRun& run : model.layers) n += run.count;
+  return n;
+}
+
+// The greatest extent of an axis over the model's blocks.
+std::int64_t extent(const Model& model, Axis axis) {
+  std::int64_t most = 0;
+  for (const Block& block : model.blocks) most = std::max(most, block.extents[axis].get());
+  return most;
+}
+
+template <class T>
+std::vector<T> one_or(bool fixed, T given, std::vector<T> open) {
+  return fixed ? std::vector<T>{std::move(given)} : std::move(open);
+}
+
+std::vector<Recompute> policies(const Model& model, const Stack& stack) {
+  std::vector<Recompute> out = {{RecomputeKind::none, 0, {}}, {RecomputeKind::selective, 0, {}}};
+  // A module counts where this model has what it is named for: its first operator.
+  const auto touches = [&](const Segment& s) {
+    for (std::size_t i = 0; i < model.blocks.size(); ++i) {
+      if (!model.is_layer(static_cast<int>(i)) || s.tags.empty()) continue;
+      for (const Op& op : model.blocks[i].ops) {
+        if (matches(op.tag, s.tags.front())) return true;
+      }
+    }
+    return false;
+  };
+  std::vector<std::string> cheap;  // checkpoints without output, all together
+  for (const Segment& s : stack.segments) {
+    if (s.compiled || s.name == "full" || !touches(s)) continue;
+    if (s.name != stack.selective) out.push_back({RecomputeKind::modules, 0, {s.name}});
+    if (s.drops_output) cheap.push_back(s.name);
+  }
+  if (cheap.size() > 1) out.push_back({RecomputeKind::modules, 0, std::move(cheap)});
+  out.push_back({RecomputeKind::full, 0, {}});
+  return out;
+}
+
+std::vector<std::int64_t> shard_groups(const Cluster& cluster) {
+  std::vector<std::int64_t> out = {0};
+  if (cluster.gpus_per_node > 1 && cluster.gpus_per_node < cluster.gpus) out.push_back(cluster.gpus_per_node);
+  return out;
+}
+
+}  // namespace
+
+const char* name(PlanAxis axis) {
+  static constexpr const char* kNames[kPlanAxes] = {"tp",          "cp", "sp",  "pp",        "vpp",  "layers_per_stage",
+                                                    "micro_batch", "ep", "etp", "recompute", "loss", "zero",
+                                                    "hsdp"};
+  return kNames[static_cast<int>(axis)];
+}
+
+std::uint32_t Space::size(PlanAxis axis) const {
+  const std::size_t sizes[kPlanAxes] = {tp.size(),    cp.size(),          sp.size(),  pp.size(),  vpp.size(),
+                                        split.size(), micro_batch.size(), ep.size(),  etp.size(), recompute.size(),
+                                        loss.size(),  zero.size(),        hsdp.size()};
+  return static_cast<std::uint32_t>(sizes[static_cast<int>(axis)]);
+}
+
+std::uint64_t Space::size() const {
+  std::uint64_t n = 1;
+  for (int i = 0; i < kPlanAxes; ++i) {
+    if (__builtin_mul_overflow(n, std::uint64_t{size(static_cast<PlanAxis>(i))}, &n))
+      return std::numeric_limits<std::uint64_t>::max();
+  }
+  return n;
+}
+
+std::uint64_t Space::ordinal(const Position& at) const {
+  std::uint64_t n = 0;
+  for (int i = 0; i < kPlanAxes; ++i) n = n * size(static_cast<PlanAxis>(i)) + at[static_cast<std::size_t>(i)];
+  return n;
+}
+
+Position Space::position(std::uint64_t ordinal) const {
+  Position at{};
+  for (int i = kPlanAxes - 1; i >= 0; --i) {
+    const std::uint32_t n = size(static_cast<PlanAxis>(i));
+    at[static_cast<std::size_t>(i)] = static_cast<std::uint32_t>(ordinal % n);
+    ordinal /= n;
+  }
+  return at;
+}
+
+Space make_space(const Question& q) {
+  const Model& model = *q.model;
+  const Stack& stack = *q.stack;
+  const std::int64_t gpus = q.cluster.gpus;
+  const Layout& given = q.recipe.layout;
+  const std::int64_t heads = std::max<std::int64_t>(1, extent(model, Axis::heads));
+  const std::int64_t experts = expert_count(model);
+  const std::int64_t layers = layer_count(model);
+  const std::int64_t width = std::max<std::int64_t>(1, extent(model, Axis::expert_ffn));
+  Space out;
+  out.tp = one_or(q.fixed("tp"), given.tp, divisors(gpus, heads));
+  out.cp = one_or(q.fixed("cp"), given.cp, divisors(gpus, q.recipe.seq / 2));
+  out.pp = one_or(q.fixed("pp"), given.pp, divisors(gpus, layers + 2));
+  std::vector<std::int64_t> chunks;
+  for (std::int64_t v = 1; v <= std::max<std::int64_t>(1, (layers + 2) / 2); ++v) chunks.push_back(v);
+  const bool interleaves =
+      std::find(stack.schedules.begin(), stack.schedules.end(), "interleaved") != stack.schedules.end();
+  out.vpp = one_or(q.fixed("vpp") || q.fixed("layers_per_stage") || !interleaves, given.vpp, std::move(chunks));
+  out.sp = one_or<bool>(q.fixed("sp") || stack.sp_default, q.fixed("sp") ? given.sp : true, {false, true});
+  out.micro_batch =
+      one_or(q.fixed("micro_batch"), q.recipe.micro_batch, divisors(q.recipe.global_batch, kLargestMicroBatch));
+  out.ep = one_or(q.fixed("ep") || experts == 0, given.ep, divisors(std::max<std::int64_t>(1, experts), gpus));
+  std::vector<std::int64_t> etp;
+  for (const std::int64_t n : out.tp) {
+    if (width % n == 0) etp.push_back(n);
+  }
+  if (etp.empty()) etp = {1};
+  out.etp = one_or(q.fixed("etp") || experts == 0, given.etp, std::move(etp));
+  out.zero = one_or(q.fixed("zero"), given.zero, stack.zero_allowed);
+  out.hsdp = one_or(q.fixed("hsdp"), given.hsdp, shard_groups(q.cluster));
+  out.recompute = one_or(q.fixed("recompute"), q.recipe.recompute, policies(model, stack));
+  std::vector<LossKind> losses;
+  for (const LossRule& rule : stack.losses) losses.push_back(rule.kind);
+  out.loss = one_or(q.fixed("loss"), q.recipe.loss, std::move(losses));
+  const bool deals = stack.uneven_stages && !q.fixed("layers_per_stage");
+  out.split = deals ? std::vector<int>{0, 1, 2} : std::vector<int>{0};
+  if (q.fixed("dp")) out.dp = given.dp;
+  return out;
+}
+
+std::optional<std::vector<std::int64_t>> split_choice(std::int64_t layers, std::int64_t pp, std::int64_t vpp,
+                                                      int choice, const Stack& stack) {
+  if (choice == 0) return std::vector<std::int64_t>{};
+  if (!stack.uneven_stages || vpp > 1 || pp < 3) return std::nullopt;
+  // Middle stages of ceil(L / pp) + choice - 1 layers; the ends share the rest, the last one the smaller half.
+  const std::int64_t middle = (layers + pp - 1) / pp + choice - 1;
+  const std::int64_t rest = layers - (pp - 2) * middle;
+  if (rest < 2 || rest >= 2 * middle) return std::nullopt;
+  std::vector<std::int64_t> out(static_cast<std::size_t>(pp), middle);
+  out.front() = rest - rest / 2;
+  out.back() = rest / 2;
+  return out;
+}
+
+std::optional<Recipe> recipe_at(const Question& q, const Space& space, const Position& at) {
+  const auto digit = [&](PlanAxis axis) { return static_cast<std::size_t>(at[static_cast<std::size_t>(axis)]); };
+  Recipe r = q.recipe;
+  Layout& l = r.layout;
+  l.tp = space.tp[digit(PlanAxis::tp)];
+  l.cp = space.cp[digit(PlanAxis::cp)];
+  l.pp = space.pp[digit(PlanAxis::pp)];
+  l.vpp = space.vpp[digit(PlanAxis::vpp)];
+  l.ep = space.ep[digit(PlanAxis::ep)];
+  l.etp = space.etp[digit(PlanAxis::etp)];
+  l.sp = space.sp[digit(PlanAxis::sp)] && l.tp > 1;
+  l.zero = space.zero[digit(PlanAxis::zero)];
+  l.hsdp = space.hsdp[digit(PlanAxis::hsdp)];
+  r.micro_batch = space.micro_batch[digit(PlanAxis::micro_batch)];
+  r.recompute = space.recompute[digit(PlanAxis::recompute)];
+  r.loss = space.loss[digit(PlanAxis::loss)];
+  if (q.cluster.gpus % l.model_parallel() != 0) return std::nullopt;
+  l.dp = q.cluster.gpus / l.model_parallel();
+  if (!q.fixed("schedule")) l.schedule = l.vpp > 1 ? "interleaved" : q.stack->schedules.front();
+  std::int64_t layers = 0;
+  for (const BlockRun& run : q.model->layers) layers += run.count;
+  const auto split = split_choice(layers, l.pp, l.vpp, space.split[digit(PlanAxis::split)], *q.stack);
+  if (!split) return std::nullopt;
+  if (!split->empty()) l.layers_per_stage = *split;
+  return r;
+}
+
+}  // namespace preflop

@@ -1,0 +1,88 @@
+// Tables of the search, filled on demand by the functions that `estimate` calls: a row per block and what the
+// block can see (tp, cp, sp, micro-batch; layers: recomputation; the head: the loss; experts: ep, etp), a
+// structure per pipeline, forms per kind of stage. pp, vpp, dp, zero and micro-batches only combine rows.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "src/search/forms.hpp"
+#include "src/search/space.hpp"
+#include "src/step/time.hpp"
+#include "src/step/time/compose.hpp"
+
+namespace preflop {
+
+struct Row {
+  Items items{};
+  std::array<Piece<double>, 2> pieces;  // by `accumulates`
+  double weights = 0;                   // elements, of all meshes
+  bool legal = true;                    // false: more than 2^53 of something
+  BlockCost block;                      // weights and extents; the rest has been read off
+};
+
+// Stages of one pipeline split; equal neighbours are one class.
+struct StageClass {
+  Stage stage;  // the first of them
+  std::int64_t count = 1;
+  std::vector<int> blocks;                         // embedding, layers, multi-token prediction, head
+  std::vector<std::pair<int, std::int64_t>> runs;  // the same with how often each occurs
+  mutable std::vector<const StageForms*> forms;    // by form_index(); filled on demand
+};
+struct Structure {
+  std::optional<Error> refused;
+  std::vector<std::int64_t> layers_per_stage;  // explicit; empty = the stack's rule
+  bool exists = true;                          // false: another choice is the same split
+  std::vector<StageClass> classes;
+};
+
+class Tables {
+ public:
+  Tables(const Question& question, const Space& space);
+
+  const Row& row(int block, const Position& at);
+  const Structure& structure(const Position& at);
+  // `rows` by block index, under which the largest layer of a stage is looked for.
+  const StageForms& forms(const StageClass& kind, bool pipeline, int zero, bool dense_sharded, bool expert_sharded,
+                          const std::vector<const Row*>& rows);
+  // Bytes that the forms leave out: caches and workspaces of a stage. `recipe` is the one of `at`.
+  double residue(const StageClass& kind, const Recipe& recipe, const Position& at, const std::vector<const Row*>& rows);
+  // Prices depend on the layout by these two alone: are stages interleaved, and do gradients accumulate (over
+  // micro-batches, or whole ones)? Only where the machine's rates are known.
+  const Prices<double>& prices(bool interleaved, bool accumulates) const {
+    return prices_[(interleaved ? 2 : 0) + (accumulates ? 1 : 0)];
+  }
+  static bool accumulates(const Recipe& recipe) { return recipe.micro_batches() > 1 || recipe.layout.zero < 3; }
+
+  std::uint64_t rows_filled() const { return rows_.size(); }
+
+ private:
+  std::uint32_t recompute_seen(int block, std::uint32_t option) const;
+  Row make_row(int block, const Position& at) const;
+
+  const Question& question_;
+  const Space& space_;
+  bool largest_matters_ = false;                       // the stack gathers the largest layer
+  std::vector<std::vector<Segment>> segments_;         // per recomputation option
+  std::vector<std::array<Block, 2>> rewritten_;        // per block; [1]: with context parallelism
+  std::vector<std::vector<std::uint32_t>> canonical_;  // per block and option: the first one that does the same to it
+  std::vector<std::vector<std::int32_t>> index_;       // per block: position -> row, -1
+  std::vector<std::unique_ptr<Row>> rows_;
+  std::map<std::array<std::uint32_t, 3>, std::unique_ptr<Structure>> structures_;
+  std::vector<std::pair<FormKey, std::unique_ptr<StageForms>>> forms_;
+  std::vector<std::pair<std::vector<int>, std::map<std::array<std::uint32_t, 6>, double>>> residues_;
+  std::vector<Prices<double>> prices_;
+};
+
+// What a form needs beside rows: micro-batches in flight, the stage's parameters on one GPU, and how many ranks
+// share each.
+struct StageSizes {
+  double flights = 1, dense = 0, expert = 0;
+  std::int64_t dense_group = 1, expert_group = 1;
+};
+double evaluate(const Linear& form, const std::vector<const Row*>& rows, const StageSizes& sizes);
+double parameters_of(const StageForms& forms, const std::vector<const Row*>& rows, bool expert);
+
+}  // namespace preflop

@@ -1,0 +1,156 @@
+#include "src/search/why.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/base/text.hpp"
+#include "src/run/estimate.hpp"
+#include "src/search/plan.hpp"
+
+namespace preflop {
+
+namespace {
+
+std::string signed_seconds(double s) { return (s < 0 ? "-" : "+") + text::seconds(std::abs(s)); }
+
+std::string faster_by(double ours, double theirs) { return text::percent(theirs / ours - 1); }
+
+std::string describe(const Recipe& r) {
+  const Layout& l = r.layout;
+  std::string out = "tp " + std::to_string(l.tp) + " pp " + std::to_string(l.pp) + " dp " + std::to_string(l.dp);
+  if (l.vpp > 1) out += " vpp " + std::to_string(l.vpp);
+  if (l.cp > 1) out += " cp " + std::to_string(l.cp);
+  if (l.ep > 1) out += " ep " + std::to_string(l.ep);
+  if (l.etp > 1) out += " etp " + std::to_string(l.etp);
+  return out + " zero " + std::to_string(l.zero) + " micro-batch " + std::to_string(r.micro_batch);
+}
+
+std::vector<TermDifference> largest_first(std::vector<TermDifference> terms) {
+  std::erase_if(terms, [](const TermDifference& t) { return t.a == t.b; });
+  std::stable_sort(terms.begin(), terms.end(),
+                   [](const auto& x, const auto& y) { return std::abs(x.b - x.a) > std::abs(y.b - y.a); });
+  return terms;
+}
+
+// The recipe with another degree of one axis, dp filling the cluster again; none where it cannot.
+std::optional<Recipe> neighbour(const Question& q, Recipe r, const char* axis, std::int64_t times) {
+  Layout& l = r.layout;
+  const std::string_view key = axis;
+  l.layers_per_stage.clear();
+  if (key == "tp") l.tp *= times;
+  if (key == "pp") l.pp *= times;
+  if (key == "cp") l.cp *= times;
+  if (key == "ep") l.ep *= times;
+  if (key == "micro_batch") r.micro_batch *= times;
+  if (key == "vpp") {
+    l.vpp *= times;
+    l.schedule = "interleaved";
+  }
+  if (key == "zero") l.zero += 1;
+  if (q.cluster.gpus % l.model_parallel() != 0) return std::nullopt;
+  l.dp = q.cluster.gpus / l.model_parallel();
+  l.sp = q.stack->sp_default && l.tp > 1;
+  return r;
+}
+
+}  // namespace
+
+const char* breakdown_words(Lost lost) {
+  static constexpr const char* kWords[kLost] = {"matrix products",
+                                                "attention",
+                                                "memory-bound operators",
+                                                "output layer and loss",
+                                                "recomputation",
+                                                "kernel launches",
+                                                "tensor-parallel communication",
+                                                "context-parallel communication",
+                                                "expert-parallel communication",
+                                                "pipeline communication",
+                                                "data-parallel communication",
+                                                "offloading",
+                                                "imbalance",
+                                                "pipeline bubble",
+                                                "optimizer step",
+                                                "not broken down"};
+  return kWords[static_cast<int>(lost)];
+}
+
+std::vector<TermDifference> step_differences(const Estimate& a, const Estimate& b) {
+  std::vector<TermDifference> out;
+  for (int i = 0; i < kLost && a.step && b.step; ++i) {
+    const auto part = [&](const Estimate& e) { return e.step->breakdown[i] ? e.step->breakdown[i]->number() : 0.0; };
+    out.push_back({breakdown_words(static_cast<Lost>(i)), part(a), part(b)});
+  }
+  return largest_first(std::move(out));
+}
+
+std::vector<TermDifference> memory_differences(const Estimate& a, const Estimate& b) {
+  std::vector<TermDifference> out;
+  for (int i = 0; i < kTerms; ++i) {
+    const auto part = [&](const Estimate& e) { return e.memory.stages[e.memory.peak_stage].terms[i].number(); };
+    out.push_back({name(static_cast<Term>(i)), part(a), part(b)});
+  }
+  return largest_first(std::move(out));
+}
+
+std::string difference_words(const std::vector<TermDifference>& differences, std::size_t most) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(most, differences.size()); ++i)
+    out += (out.empty() ? "" : ", ") + differences[i].name + " " + signed_seconds(differences[i].b - differences[i].a);
+  return out;
+}
+
+std::string against(const Question& q, const Recipe& recipe, const Estimate& best) {
+  const auto analysed = analyse_recipe(*q.model, *q.stack, recipe);
+  if (!analysed) return "illegal: " + analysed.error().text();
+  const Estimate e = estimate<double>(*analysed, q.cluster);
+  if (e.memory.margin && e.memory.margin->number() < 0) {
+    const auto terms = memory_differences(best, e);
+    const std::string most = terms.empty() ? ""
+                                           : "; " + terms.front().name + " " + text::gib(terms.front().b) +
+                                                 " against " + text::gib(terms.front().a);
+    return "short of memory by " + text::gib(-e.memory.margin->number()) + most;
+  }
+  const std::string tight = e.memory.verdict == Verdict::tight ? "tight, " : "";
+  if (!e.step || !best.step) return tight + "fits";
+  const double ours = best.step->seconds.number(), theirs = e.step->seconds.number();
+  if (theirs == ours) return tight + "as fast";
+  return tight + (theirs > ours ? faster_by(ours, theirs) + " slower: " : faster_by(theirs, ours) + " faster: ") +
+         difference_words(step_differences(best, e), 2);
+}
+
+std::vector<std::string> explain_plan(const Question& q, const std::vector<Estimate>& plans) {
+  std::vector<std::string> out;
+  const Estimate& best = plans.front();
+  if (best.step) {
+    double most = 0;
+    int limit = -1;
+    for (int i = 0; i < kLost; ++i) {
+      const double part = best.step->breakdown[i] ? best.step->breakdown[i]->number() : 0;
+      if (static_cast<Lost>(i) == Lost::gemm || part <= most) continue;
+      most = part;
+      limit = i;
+    }
+    if (limit >= 0)
+      out.push_back(
+          "What costs most beside matrix products: " + std::string(breakdown_words(static_cast<Lost>(limit))) + ", " +
+          text::percent(most / best.step->seconds.number()) + " of the step" +
+          (best.memory.margin ? "; " + text::gib(best.memory.margin->number()) + " of memory to spare." : "."));
+  }
+  if (plans.size() > 1 && best.step && plans[1].step) {
+    const std::string difference = difference_words(step_differences(best, plans[1]), 3);
+    out.push_back("Against the next, " + describe(plans[1].recipe) + ": " +
+                  (difference.empty() ? "the same step" : difference) + ".");
+  }
+  for (const auto& [axis, times] : {std::pair("tp", 2), std::pair("pp", 2), std::pair("vpp", 2), std::pair("cp", 2),
+                                    std::pair("ep", 2), std::pair("micro_batch", 2), std::pair("zero", 1)}) {
+    if (q.fixed(axis) || (std::string_view(axis) == "ep" && !has_experts(*q.model))) continue;
+    const std::optional<Recipe> next = neighbour(q, best.recipe, axis, times);
+    if (!next) continue;
+    const std::string key = std::string_view(axis) == "micro_batch" ? "micro-batch" : axis;
+    out.push_back("More " + key + " (" + describe(*next) + "): " + against(q, *next, best) + ".");
+  }
+  return out;
+}
+
+}  // namespace preflop

@@ -1,0 +1,65 @@
+#include "src/view/json.hpp"
+#include "src/view/plan.hpp"
+
+namespace preflop {
+
+namespace {
+
+using Json = nlohmann::json;
+
+// One line of the front of time against GPUs and cost.
+Json point(const Estimate& e) {
+  const auto number = [](const auto& q) { return q ? json_number(q->number()) : Json(nullptr); };
+  Json out = {{"gpu", e.cluster.gpu.id}, {"gpus", e.cluster.gpus}, {"recipe", Json::object()}};
+  out["step_seconds"] = e.step ? json_number(e.step->seconds.number()) : Json(nullptr);
+  out["mfu"] = e.step ? json_number(e.step->mfu.number()) : Json(nullptr);
+  out["ideal_seconds"] = e.run ? json_number(e.run->ideal.number()) : Json(nullptr);
+  out["gpu_hours"] = e.run ? json_number(e.run->gpu_hours.number()) : Json(nullptr);
+  (void)number;
+  const Layout& l = e.recipe.layout;
+  out["recipe"] = {{"tp", l.tp},
+                   {"pp", l.pp},
+                   {"vpp", l.vpp},
+                   {"cp", l.cp},
+                   {"ep", l.ep},
+                   {"etp", l.etp},
+                   {"dp", l.dp},
+                   {"zero", l.zero},
+                   {"micro_batch", e.recipe.micro_batch},
+                   {"recompute", recompute_text(e.recipe.recompute)}};
+  return out;
+}
+
+}  // namespace
+
+Json plan_json_value(const Plan& plan) {
+  Json rejected = Json::object();
+  Json examples = Json::object();
+  for (const SpaceReport::Rejected& r : plan.space.rejected) {
+    rejected[r.reason] = r.count;
+    examples[r.reason] = r.example;
+  }
+  Json plans = Json::array();
+  for (const Estimate& e : plan.plans) plans.push_back(estimate_json_value(e));
+  Json pareto = Json::array();
+  for (const std::size_t i : plan.pareto) pareto.push_back(point(plan.clusters[i]));
+  Json clusters = Json::array();
+  for (const Estimate& e : plan.clusters) clusters.push_back(point(e));
+  return {{"schema", "preflop.plan/1"},
+          {"objective", name(plan.objective)},
+          {"space",
+           {{"space", plan.space.space},
+            {"pruned", plan.space.pruned},
+            {"checked", plan.space.checked},
+            {"priced", plan.space.priced},
+            {"rejected", std::move(rejected)},
+            {"examples", std::move(examples)}}},
+          {"plans", std::move(plans)},
+          {"pareto", std::move(pareto)},
+          {"scaling", std::move(clusters)},
+          {"nearest", plan.nearest ? estimate_json_value(*plan.nearest) : Json(nullptr)},
+          {"why", Json(plan.why)},
+          {"opened_would_gain", Json(plan.gains)}};
+}
+
+}  // namespace preflop

@@ -1,0 +1,119 @@
+"""plan, why-not, compare, export and --from: answers, exit codes, files that other programs accept."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+PREFLOP = os.environ["PREFLOP"]
+
+
+def run(*args, check=None):
+    done = subprocess.run([PREFLOP, *args], capture_output=True, text=True, timeout=300)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Plan(unittest.TestCase):
+    def test_the_best_plan_is_an_estimate_that_fits(self):
+        code, out, err = run("plan", "llama3-70b", "--on", "256xh100-sxm", "--tokens", "1T", "--json", "--top", "3")
+        self.assertEqual((code, err), (0, ""))
+        plan = json.loads(out)
+        self.assertEqual(plan["schema"], "preflop.plan/1")
+        space = plan["space"]
+        self.assertEqual(space["space"], space["pruned"] + space["checked"])
+        self.assertGreaterEqual(space["checked"], space["priced"])
+        self.assertEqual(len(plan["plans"]), 3)
+        seconds = [p["step"]["seconds"] for p in plan["plans"]]
+        self.assertEqual(seconds, sorted(seconds))
+        for p in plan["plans"]:
+            self.assertEqual(p["schema"], "preflop.estimate/1")
+            self.assertEqual(p["memory"]["verdict"], "fits")
+
+    def test_the_winner_is_what_estimate_says_of_its_layout(self):
+        _, out, _ = run("plan", "llama3-8b", "--on", "16xh100-sxm", "--stack", "megatron", "--json", "--top", "1")
+        best = json.loads(out)["plans"][0]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "plan.json")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(out)
+            code, again, err = run("estimate", "--from", path, "--json")
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(json.loads(again)["step"]["seconds"], best["step"]["seconds"])
+        self.assertEqual(json.loads(again)["memory"]["peak_device_bytes"], best["memory"]["peak_device_bytes"])
+
+    def test_the_impossible_says_what_comes_nearest(self):
+        code, out, _ = run("plan", "llama3-405b", "--on", "8xa100-40")
+        self.assertEqual(code, 3)
+        self.assertIn("No plan found", out)
+        self.assertIn("short of memory by", out)
+
+    def test_fewest_gpus_within_a_time(self):
+        code, out, _ = run("plan", "llama3-8b", "--on", "8..64xh100-sxm", "--tokens", "100B", "--objective", "gpus",
+                           "--within", "20d", "--json", "--top", "1")
+        self.assertEqual(code, 0)
+        plan = json.loads(out)
+        fewest = plan["plans"][0]["cluster"]["gpus"]
+        self.assertEqual(fewest, min(point["gpus"] for point in plan["scaling"]))
+
+    def test_bad_words_are_refused(self):
+        for args in (["--objective", "speed"], ["--within", "20"], ["--top", "0"], ["--objective", "gpus"],
+                     ["--within", "20d"], ["--max-memory", "80"]):
+            code, _, err = run("plan", "llama3-8b", "--on", "8xh100-sxm", *args)
+            self.assertEqual(code, 2, args)
+            self.assertTrue(err.startswith("preflop: "), args)
+
+    def test_why_not_says_illegal_short_or_slower(self):
+        for args, word in ((["--tp", "3"], "Illegal"), (["--tp", "1", "--pp", "1"], "Does not fit"), (["--tp", "8", "--pp", "8"], "Slower")):
+            code, out, _ = run("why-not", "llama3-70b", "--on", "64xh100-sxm", "--stack", "megatron", *args)
+            self.assertEqual(code, 0, args)
+            self.assertTrue(out.startswith(word), out)
+
+
+class Files(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.plan = os.path.join(self.folder, "plan.json")
+        code, _, err = run("estimate", "llama3-70b", "--on", "64xh100-sxm", "--tp", "8", "--pp", "4", "--vpp", "5", "-o", self.plan)
+        self.assertEqual((code, err), (0, ""))
+
+    def test_scripts_are_shell(self):
+        for form in ("megatron", "slurm"):
+            code, out, err = run("export", self.plan, "--to", form)
+            self.assertEqual((code, err), (0, ""))
+            path = os.path.join(self.folder, form + ".sh")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(out)
+            self.assertEqual(subprocess.run(["bash", "-n", path]).returncode, 0)
+            if shutil.which("shellcheck"):
+                self.assertEqual(subprocess.run(["shellcheck", path]).returncode, 0)
+
+    def test_python_is_python(self):
+        for form in ("megatron-bridge",):
+            code, out, err = run("export", self.plan, "--to", form)
+            self.assertEqual((code, err), (0, ""))
+            compile(out, form, "exec")
+
+    def test_from_a_script_is_the_same_estimate(self):
+        script = os.path.join(self.folder, "run.sh")
+        self.assertEqual(run("export", self.plan, "--to", "megatron", "-o", script)[0], 0)
+        code, out, err = run("estimate", "--from", script, "--json")
+        self.assertEqual((code, err), (0, ""))
+        with open(self.plan, encoding="utf-8") as file:
+            first = json.load(file)
+        self.assertEqual(json.loads(out)["step"]["seconds"], first["step"]["seconds"])
+
+    def test_compare_lists_what_differs(self):
+        other = os.path.join(self.folder, "other.json")
+        run("estimate", "llama3-70b", "--on", "64xh100-sxm", "--tp", "4", "--pp", "4", "-o", other)
+        code, out, _ = run("compare", self.plan, other)
+        self.assertEqual(code, 0)
+        self.assertIn("recipe.tp", out)
+        self.assertTrue(all(len(line) <= 80 for line in out.splitlines()))
+        self.assertEqual(run("compare", self.plan, self.plan)[1], "A and B are the same.\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,188 @@
+// The search against what it stands for: `estimate` and brute force.
+#include "src/search/search.hpp"
+
+#include <array>
+#include <random>
+
+#include "tests/support/draw.hpp"
+
+namespace preflop {
+namespace {
+
+using namespace test;
+
+Cluster cluster_of(i64 gpus, double capacity) {
+  const static MachineCatalogue machines = std::move(MachineCatalogue::load()).value();
+  Cluster c = *machines.cluster((gpus < 8 ? std::to_string(gpus) : std::to_string(gpus / 8 * 8)) + "xh100-sxm");
+  c.gpus = gpus;
+  c.gpus_per_node = gpus < 8 ? gpus : 8;
+  for (auto* data : {&c.gpu.data, &c.platform.data}) {
+    const auto at = data->find("capacity_bytes");
+    if (at != data->end()) at->second.value = capacity;
+  }
+  return c;
+}
+
+struct Drawn {
+  std::shared_ptr<Model> model;
+  Question question;
+  Space space;
+};
+
+// A small architecture with or without experts, any stack, any recipe, a space of a few values per axis.
+Drawn draw(const std::string& stack_name) {
+  Drawn out;
+  const Stack& s = stack(stack_name);
+  Architecture a = draw_architecture(2);
+  const bool experts = s.experts && coin();
+  if (experts) {
+    LayerRun run = a.layers.back();
+    run.kind.placement = NormPlacement::pre;
+    ExpertSpec e;
+    e.count = one_of<i64>({4, 8, 16});
+    e.top_k = one_of<i64>({1, 2, 4});
+    e.width = 8 * pick(1, 40);
+    e.shared_width = coin() ? Count(8 * pick(1, 40)) : Count(0);
+    run.kind.experts = e;
+    a.layers.push_back(run);
+    if (coin()) a.mtp_layers = 1;
+  }
+  out.model = std::make_shared<Model>(build_model(a));
+  Recipe r = draw_recipe(a, s);
+  r.layout = Layout{};
+  r.layout.schedule = s.schedules.front();
+  r.micro_batch = 1;
+  r.global_batch = one_of<i64>({8, 16, 24});
+  r.mtp = a.mtp_layers;
+  if (coin()) r.given = {"recompute"};
+  out.question = Question{out.model.get(), &s, cluster_of(one_of<i64>({1, 2, 4, 6, 8, 16}), 0), r};
+  const double wanted = summarise(*out.model).params_total.real() * 18 * static_cast<double>(pick(1, 30)) / 8 /
+                        static_cast<double>(out.question.cluster.gpus);
+  out.question.cluster = cluster_of(out.question.cluster.gpus, wanted + 1.4e9 + static_cast<double>(pick(0, 4)) * 1e9);
+  out.space = make_space(out.question);
+  return out;
+}
+
+// A space of at most `most` ordinals: axes lose values at random. (Draws of a property are remembered one by
+// one, which thousands are too many for.)
+template <class T>
+void thin(std::vector<T>& axis, std::mt19937_64& random) {
+  if (axis.size() > 1) axis.erase(axis.begin() + static_cast<std::ptrdiff_t>(random() % axis.size()));
+}
+void shrink(Space& s, std::uint64_t most) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(pick(0, 1000000)));
+  const std::array sizes = {&s.tp, &s.cp, &s.pp, &s.vpp, &s.micro_batch, &s.ep, &s.etp, &s.hsdp};
+  while (s.size() > most) {
+    for (std::vector<i64>* axis : sizes) {
+      if (random() % 2 == 0) thin(*axis, random);
+    }
+    if (random() % 4 == 0) thin(s.zero, random);
+    if (random() % 2 == 0) thin(s.recompute, random);
+    if (random() % 4 == 0) thin(s.loss, random);
+    if (random() % 4 == 0) thin(s.split, random);
+    if (random() % 8 == 0 && s.sp.size() > 1) s.sp.pop_back();
+  }
+}
+
+struct Brute {
+  std::vector<Found> fits;
+  std::uint64_t legal = 0;
+};
+
+// Every ordinal by the functions of `estimate`.
+Brute brute_force(const Drawn& d, Objective objective) {
+  Brute out;
+  for (std::uint64_t i = 0; i < d.space.size(); ++i) {
+    const Position at = d.space.position(i);
+    const std::optional<Recipe> r = recipe_at(d.question, d.space, at);
+    if (!r || (d.space.dp && r->layout.dp != *d.space.dp)) continue;
+    if (r->layout.layers_per_stage.empty() == false && r->layout.vpp > 1) continue;
+    const Result<Analysed> a = analyse_recipe(*d.model, *d.question.stack, *r);
+    if (!a) continue;
+    ++out.legal;
+    const MemoryEstimate<double> memory = memory_estimate<double>(*a, d.question.cluster);
+    if (memory.verdict != Verdict::fits) continue;
+    const Estimate e = estimate<double>(*a, d.question.cluster);
+    const StageMemory<double>& peak = memory.stages[memory.peak_stage];
+    Priced p{i, e.step ? e.step->seconds.number() : 0, (peak.allocated + peak.context).number(), peak.device.number(),
+             memory.verdict};
+    out.fits.push_back({p, rank(objective, p, r->micro_batch)});
+  }
+  return out;
+}
+
+void expect_near(double a, double b, const char* what) {
+  const bool near = std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
+  if (!near) RC_FAIL(std::string(what) + ": " + std::to_string(a) + " by the tables, " + std::to_string(b));
+}
+
+// What the tables say of an ordinal is what `estimate` says of its recipe.
+void tables_equal_estimate(const std::string& stack_name) {
+  const Drawn d = draw(stack_name);
+  Tables tables(d.question, d.space);
+  int compared = 0;
+  for (int tries = 0; tries < 400 && compared < 6; ++tries) {
+    const std::uint64_t ordinal = *rc::gen::inRange<std::uint64_t>(0, d.space.size());
+    const Result<Priced> priced = price_ordinal(d.question, d.space, tables, ordinal);
+    const std::optional<Recipe> r = recipe_at(d.question, d.space, d.space.position(ordinal));
+    const Result<Analysed> a = r ? analyse_recipe(*d.model, *d.question.stack, *r) : Error{"", "no recipe", ""};
+    if (!priced) continue;
+    RC_ASSERT(a.ok());
+    ++compared;
+    const Estimate e = estimate<double>(*a, d.question.cluster);
+    const StageMemory<double>& peak = e.memory.stages[e.memory.peak_stage];
+    expect_near(priced->needed, (peak.allocated + peak.context).number(), "allocated");
+    expect_near(priced->device, peak.device.number(), "device");
+    RC_ASSERT(e.step.has_value());
+    expect_near(priced->seconds, e.step->seconds.number(), "seconds");
+  }
+}
+
+void search_equals_brute_force(const std::string& stack_name) {
+  Drawn d = draw(stack_name);
+  shrink(d.space, 250);
+  const Objective objective = one_of<Objective>({Objective::time, Objective::memory});
+  const std::size_t top = 5;
+  const std::uint32_t parts = static_cast<std::uint32_t>(pick(1, 3));
+  std::vector<SearchResult> results;
+  for (std::uint32_t i = 0; i < parts; ++i) {
+    Search search(d.question, d.space, objective, {}, top, i, parts);
+    const std::uint64_t budget = static_cast<std::uint64_t>(pick(1, 5000));
+    while (search.advance(budget)) {
+    }
+    results.push_back(search.result());
+  }
+  const SearchResult found = merge(std::move(results), top);
+  const Brute brute = brute_force(d, objective);
+  RC_ASSERT(found.space == d.space.size());
+  RC_ASSERT(found.checked + found.pruned == found.space);
+  std::uint64_t rejected = 0;
+  for (const Reason& r : found.rejected) rejected += r.count;
+  RC_ASSERT(rejected + brute.fits.size() >= found.space);
+  RC_ASSERT(found.best.empty() == brute.fits.empty());
+  double best = 1e300;
+  for (const Found& f : brute.fits) best = std::min(best, f.rank.first);
+  if (!found.best.empty()) expect_near(found.best.front().rank.first, best, "best");
+  for (const Found& f : found.best) {
+    const bool known = std::any_of(brute.fits.begin(), brute.fits.end(),
+                                   [&](const Found& b) { return b.priced.ordinal == f.priced.ordinal; });
+    RC_ASSERT(known);
+  }
+}
+
+TEST(Search, TablesEqualEstimate) {
+  for (const Stack& s : stacks().all()) {
+    SCOPED_TRACE(s.name);
+    EXPECT_TRUE(rc::check("tables equal estimate on " + s.name, [&] { tables_equal_estimate(s.name); }));
+  }
+}
+
+TEST(Search, EqualsBruteForce) {
+  for (const Stack& s : stacks().all()) {
+    SCOPED_TRACE(s.name);
+    EXPECT_TRUE(rc::check("search equals brute force on " + s.name, [&] { search_equals_brute_force(s.name); }));
+  }
+}
+
+}  // namespace
+}  // namespace preflop

@@ -1,0 +1,215 @@
+// Exported files: every option is one that the framework has, with a valid value; what was exported is read back
+// as the same recipe.
+#include "src/adapt/export/export.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "src/adapt/import/import.hpp"
+#include "src/adapt/recipe_words.hpp"
+#include "src/base/csv.hpp"
+#include "src/base/embedded.hpp"
+
+namespace preflop {
+namespace {
+
+const Catalogues& catalogues() {
+  static const Catalogues kLoaded = std::move(Catalogues::load()).value();
+  return kLoaded;
+}
+
+struct Option {
+  std::string choices, source;
+};
+
+// data/launch_options.csv: format + option -> what is known of it.
+const std::map<std::string, Option>& options() {
+  static const std::map<std::string, Option> kTable = [] {
+    std::map<std::string, Option> out;
+    const auto csv = Csv::parse(embedded("launch_options.csv"), "data/launch_options.csv");
+    EXPECT_TRUE(csv.ok());
+    for (std::size_t i = 0; csv && i < csv->rows(); ++i) {
+      const auto cell = [&](const char* column) { return std::string(csv->at(i, std::string_view(column))); };
+      out[cell("format") + " " + cell("option")] = {cell("choices"), cell("source")};
+    }
+    return out;
+  }();
+  return kTable;
+}
+
+Request request(const std::string& model, const std::string& on, std::map<std::string, std::string, std::less<>> keys) {
+  Request r;
+  r.model = model;
+  r.on = on;
+  r.keys = std::move(keys);
+  return r;
+}
+
+struct Case {
+  const char* format;
+  const char* file;
+  Request request;
+};
+
+std::vector<Case> cases() {
+  return {
+      {"megatron", "run.sh",
+       request("llama3-70b", "64xh100-sxm", {{"tp", "8"}, {"pp", "4"}, {"vpp", "5"}, {"recompute", "selective"}})},
+      {"megatron", "run.sh",
+       request("llama3-405b", "1024xh100-sxm",
+               {{"tp", "8"}, {"pp", "16"}, {"cp", "2"}, {"recompute", "mlp"}, {"loss", "plain"}, {"tokens", "1T"}})},
+      {"megatron", "run.sh",
+       request("mixtral-8x7b", "64xh100-sxm",
+               {{"tp", "2"}, {"ep", "8"}, {"etp", "1"}, {"pp", "4"}, {"recompute", "full"}, {"zero", "0"}})},
+      {"megatron-bridge", "config.py",
+       request("llama3-70b", "64xh100-sxm", {{"tp", "4"}, {"pp", "4"}, {"recompute", "full"}})},
+      {"megatron-bridge", "config.py",
+       request("deepseek-v3", "1024xh100-sxm",
+               {{"tp", "2"}, {"pp", "8"}, {"ep", "64"}, {"recompute", "mla_up_proj,mlp"}})},
+      {"torchtitan", "config.py", request("llama3-8b", "8xh100-sxm", {{"stack", "torchtitan"}, {"recompute", "full"}})},
+      {"torchtitan", "config.py",
+       request("llama3-70b", "64xh100-sxm",
+               {{"stack", "torchtitan"}, {"tp", "8"}, {"pp", "4"}, {"recompute", "selective"}})},
+      {"deepspeed", "ds.json", request("llama3-8b", "8xh100-sxm", {{"stack", "textbook"}, {"zero", "3"}})},
+      {"accelerate", "fsdp.yaml",
+       request("llama3-8b", "16xh100-sxm", {{"stack", "torchtitan"}, {"recompute", "full"}, {"hsdp", "8"}})},
+      {"nanotron", "config.yaml",
+       request("llama3-8b", "64xh100-sxm", {{"stack", "nanotron"}, {"tp", "4"}, {"pp", "2"}, {"recompute", "full"}})},
+      {"slurm", "job.sbatch", request("llama3-70b", "64xh100-sxm", {{"tp", "8"}, {"pp", "2"}})},
+  };
+}
+
+bool valid(const std::string& choices, std::string value) {
+  if (choices.empty() || value.empty()) return true;
+  if (value.front() == '"') value = value.substr(1, value.size() - 2);
+  std::set<std::string> words;
+  std::string word;
+  for (const char c : choices + "|") {
+    if (c == '|' || c == ' ' || c == ';' || c == '(') {
+      if (!word.empty()) words.insert(word);
+      word.clear();
+    } else {
+      word += c;
+    }
+  }
+  std::string part;
+  for (const char c : value + " ") {
+    if (c == ' ' || c == ',' || c == '[' || c == ']' || c == '"') {
+      if (!part.empty() && !words.contains(part)) return false;
+      part.clear();
+    } else {
+      part += c;
+    }
+  }
+  return true;
+}
+
+TEST(Export, EveryOptionIsOneOfTheFramework) {
+  for (const Case& c : cases()) {
+    const auto problem = pose(c.request, catalogues());
+    ASSERT_TRUE(problem.ok()) << c.format << ": " << problem.error().text();
+    const auto out = export_to(c.format, *problem, c.request);
+    ASSERT_TRUE(out.ok()) << c.format << ": " << out.error().text();
+    for (const auto& [option, value] : out->options) {
+      const auto known = options().find(std::string(c.format) + " " + option);
+      ASSERT_NE(known, options().end()) << c.format << ": " << option;
+      EXPECT_FALSE(known->second.source.empty()) << option;
+      EXPECT_TRUE(valid(known->second.choices, value)) << option << " = " << value << " of " << known->second.choices;
+    }
+  }
+}
+
+TEST(Export, IsReadBackAsTheSameRecipe) {
+  for (const Case& c : cases()) {
+    const std::string format = c.format;
+    if (format == "slurm") continue;
+    const auto problem = pose(c.request, catalogues());
+    ASSERT_TRUE(problem.ok()) << format;
+    const auto out = export_to(format, *problem, c.request);
+    ASSERT_TRUE(out.ok()) << format;
+    auto back = import_file(out->text, c.file);
+    ASSERT_TRUE(back.ok()) << format << ": " << back.error().text() << out->text;
+    const auto wanted = recipe_words(problem->analysed.recipe);
+    if (format == "deepspeed") {  // JSON has no comment to carry the rest
+      for (const auto& [key, value] : back->keys) EXPECT_EQ(value, wanted.at(key)) << key;
+      continue;
+    }
+    EXPECT_EQ(back->model, c.request.model) << format;
+    EXPECT_EQ(back->on, c.request.on) << format;
+    const auto again = pose(*back, catalogues());
+    ASSERT_TRUE(again.ok()) << format << ": " << again.error().text() << "\n" << out->text;
+    auto found = recipe_words(again->analysed.recipe);
+    for (const auto& [key, value] : wanted) EXPECT_EQ(found[key], value) << format << " " << key << "\n" << out->text;
+  }
+}
+
+// The lists that the options were taken from, where they are at hand.
+TEST(Export, OptionsAreInTheFrameworksLists) {
+  const std::filesystem::path folder = std::filesystem::path(PREFLOP_SOURCE_DIR) / "../shared/facts/options";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no lists here";
+  for (const auto& [key, option] : options()) {
+    const std::string format = key.substr(0, key.find(' ')), name = key.substr(key.find(' ') + 1);
+    if (name == "mixed_precision" && format == "megatron-bridge") continue;  // a name in the place of its section
+    std::ifstream in(folder / ((format == "megatron" ? "megatron-lm" : format) + ".tsv"));
+    const std::string list{std::istreambuf_iterator<char>(in), {}};
+    const bool listed =
+        list.find("\n" + name + "\t") != std::string::npos || list.find("\t" + name) != std::string::npos;
+    EXPECT_TRUE(listed) << key;
+  }
+}
+
+TEST(Import, ReadsAMegatronScriptAsPeopleWriteThem) {
+  const char* script = R"(#!/bin/bash
+# a 70B
+TP=8; PP=4
+NODES=${SLURM_NNODES:-8}
+GBS=$((128 * 4))
+MODEL_ARGS=(
+  --num-layers 80   # as published
+  --hidden-size 8192 --ffn-hidden-size 28672
+  --num-attention-heads 64 --group-query-attention --num-query-groups 8
+  --swiglu --normalization RMSNorm --disable-bias-linear
+  --untie-embeddings-and-output-weights --position-embedding-type rope
+  --attention-dropout 0 --hidden-dropout 0
+)
+MODEL_ARGS+=( --seq-length 4096 --max-position-embeddings 4096 )
+PARALLEL="--tensor-model-parallel-size ${TP} --pipeline-model-parallel-size $PP \
+  --sequence-parallel --use-distributed-optimizer"
+torchrun --nnodes $NODES --nproc-per-node 8 pretrain_gpt.py \
+  "${MODEL_ARGS[@]}" $PARALLEL --micro-batch-size 2 --global-batch-size=$GBS --bf16 \
+  --recompute-granularity full --recompute-method uniform --recompute-num-layers 1 \
+  --vocab-size 128256
+)";
+  const auto r = import_megatron(script, "run.sh");
+  ASSERT_TRUE(r.ok()) << r.error().text();
+  const std::map<std::string, std::string> wanted = {
+      {"tp", "8"},   {"pp", "4"},           {"seq", "4096"},       {"micro_batch", "2"}, {"global_batch", "512"},
+      {"zero", "1"}, {"recompute", "full"}, {"precision", "bf16"}, {"sp", "true"}};
+  for (const auto& [key, value] : wanted) {
+    const auto at = r->keys.find(key);
+    ASSERT_NE(at, r->keys.end()) << key;
+    EXPECT_EQ(at->second, value) << key;
+  }
+  EXPECT_EQ(r->model.substr(0, 42), "gpt:layers=80,hidden=8192,heads=64,vocab=1");
+  Request whole = *r;
+  whole.on = "64xh100-sxm";
+  const auto problem = pose(whole, catalogues());
+  ASSERT_TRUE(problem.ok()) << problem.error().text();
+}
+
+TEST(Import, RefusesWhatItCannotRead) {
+  EXPECT_FALSE(import_megatron("python train.py --lr 1", "run.sh").ok());
+  EXPECT_FALSE(import_megatron("x --num-layers 2 --hidden-size 8 --tensor-model-parallel-size $TP", "run.sh").ok());
+  EXPECT_FALSE(import_yaml("a: 1\n", "x.yaml").ok());
+  EXPECT_FALSE(import_yaml("a\n", "x.yaml").ok());
+  EXPECT_FALSE(import_file("nothing", "x.txt").ok());
+  EXPECT_FALSE(import_result("{}", "x.json").ok());
+  EXPECT_FALSE(import_result(R"({"schema": "preflop.plan/1", "plans": []})", "x.json").ok());
+}
+
+}  // namespace
+}  // namespace preflop
