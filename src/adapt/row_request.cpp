@@ -177,6 +177,8 @@ void Builder::numerics() {
     if (row_.flag(flag)) key(name, "true");
   }
   if (row_.flag("no-overlap")) key("dp_overlap", "false");
+  if (const std::string* dispatcher = cell("dispatcher"); dispatcher != nullptr && *dispatcher != "none")
+    key("dispatcher", *dispatcher);
   if (const std::string* graph = cell("cuda_graph")) {
     const bool named = *graph == "full_iteration" || *graph == "local" || *graph == "none";
     key("cuda_graph", named ? *graph : "transformer_engine");

@@ -50,11 +50,11 @@ struct Prices {
   bool has_scaleout = false;
 
   // Habits of the stack's software.
-  N accumulate_bytes;  // per weight and micro-batch: gradients added into a buffer outside the product
-  N cast_bytes;        // per element that enters a quantised product, each direction; 0 unquantised
-    N loss_bytes;        // per logit, forward and backward, besides the products
+  N accumulate_bytes;       // per weight and micro-batch: gradients added into a buffer outside the product
+  N cast_bytes;             // per element that enters a quantised product, each direction; 0 unquantised
+  N loss_bytes;             // per logit, forward and backward, besides the products
   double gather_width = 2;  // bytes of a sharded weight on its way
-  Seconds<N> gap;      // per layer and pass that the GPU waits for the host
+  Seconds<N> gap;           // per layer and pass that the GPU waits for the host
   N tp_exposed, cp_exposed, ep_exposed, pp_exposed;  // shares of those exchanges that nothing hides
   N dp_hidden;   // share of the compute beside which data-parallel exchanges run; 0: nothing hides them
   N contention;  // compute lost per second of an exchange that runs beside it

@@ -66,9 +66,6 @@ EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
     out.warnings.push_back("this recomputation frees nothing: a micro-batch keeps " +
                            (*more > 0 ? text::bytes_iec(*more) + " more than without it" : std::string("as much")));
   for (const std::string& note : a.model->notes) out.warnings.push_back("the model: " + note);
-  if (a.recipe.precision.starts_with("fp8") || a.recipe.precision == "mxfp8" || a.recipe.precision == "nvfp4")
-    out.warnings.push_back("the memory of " + a.recipe.precision +
-                           " is that of bf16: quantised copies of weights and activations are not modelled yet");
   if (!out.step && !cluster.memory_only) out.warnings.push_back("no step time: " + missing_rates(a, cluster));
   return out;
 }

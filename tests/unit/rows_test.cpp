@@ -278,9 +278,12 @@ TEST(RowRequest, ABatchThatIsNotStated) {
 
 TEST(RowRequest, CellsThatNoKeyTakesAreNamed) {
   const RowRequest r = request(
-      "id,stack,model,gpu,gpus,seq,gbs,mbs,cuda_graph,dispatcher,packing,step_s\na,megatron,llama3-8b,h100-sxm,8,8192,"
-      "8,1,full_iteration,none,squad,1\n");
-  EXPECT_TRUE(has(r.not_modelled, "cuda_graph=full_iteration"));
+      "id,stack,model,gpu,gpus,seq,gbs,mbs,cuda_graph,graph_scope,dispatcher,packing,step_s\na,megatron,llama3-8b,h100-"
+      "sxm,8,8192,"
+      "8,1,full_iteration,attn,none,squad,1\n");
+  EXPECT_TRUE(has(r.not_modelled, "graph_scope=attn"));
+  EXPECT_EQ(key(r, "cuda_graph"), "full_iteration");
+  EXPECT_EQ(key(r, "dispatcher"), "");
   EXPECT_FALSE(has(r.not_modelled, "dispatcher=none"));
   EXPECT_TRUE(has(r.not_modelled, "packing=squad (taken as full sequences)"));
 }

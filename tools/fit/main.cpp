@@ -74,12 +74,17 @@ std::vector<double> left_out(const TimeParameters& start, const std::vector<Run>
   for (const Run& run : runs) values.insert(trait(run, which));
   const std::vector<std::string> all(values.begin(), values.end());
   std::vector<double> errors(runs.size());
+  // Models are many, and go in eight groups: every eighth by name.
+  const std::size_t folds = which == "model" ? std::min<std::size_t>(all.size(), 8) : all.size();
+  const auto fold = [&](const Run& run) {
+    return static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), trait(run, which)) - all.begin()) % folds;
+  };
   const auto work = [&](std::size_t begin, std::size_t step) {
-    for (std::size_t v = begin; v < all.size(); v += step) {
+    for (std::size_t v = begin; v < folds; v += step) {
       TimeParameters p = start;
-      solve(p, runs, [&](const Run& run) { return trait(run, which) != all[v]; }, {.steps = 4});
+      solve(p, runs, [&](const Run& run) { return fold(run) != v; }, {.steps = 4});
       for (std::size_t i = 0; i < runs.size(); ++i) {
-        if (trait(runs[i], which) == all[v]) errors[i] = runs[i].predict(p) / runs[i].measured - 1;
+        if (fold(runs[i]) == v) errors[i] = runs[i].predict(p) / runs[i].measured - 1;
       }
     }
   };

@@ -118,7 +118,7 @@ class Pricer {
     if (!half && plain(prices_.cast_bytes) > 0) add_casts(i);
   }
 
-    // The cross-entropy's passes over the logits, two of three parts forward.
+  // The cross-entropy's passes over the logits, two of three parts forward.
   void add_loss(const WorkItem& w) {
     constexpr double kForward = 2.0 / 3;
     const Seconds<N> all = prices_.pass(w.forward_bytes / recipe_.activation_width(), "logits") * prices_.loss_bytes;
