@@ -36,6 +36,9 @@ std::vector<TermDifference> largest_first(std::vector<TermDifference> terms) {
 std::optional<Recipe> neighbour(const Question& q, Recipe r, const char* axis, std::int64_t times) {
   Layout& l = r.layout;
   const std::string_view key = axis;
+  if (key == "vpp" && l.pp == 1) return std::nullopt;
+  const std::vector<int>& stages = q.stack->zero_allowed;
+  if (key == "zero" && std::find(stages.begin(), stages.end(), l.zero + 1) == stages.end()) return std::nullopt;
   l.layers_per_stage.clear();
   if (key == "tp") l.tp *= times;
   if (key == "pp") l.pp *= times;
