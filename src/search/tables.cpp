@@ -104,12 +104,13 @@ Tables::Tables(const Question& question, const Space& space) : question_(questio
   largest_matters_ = std::any_of(question.stack->live.begin(), question.stack->live.end(),
                                  [](const LiveRule& rule) { return rule.unit == LiveRule::Unit::layer; });
   recipe = question.recipe;
-  for (int kind = 0; kind < 4 && !question.cluster.memory_only; ++kind) {
-    recipe.layout.vpp = kind >= 2 ? 2 : 1;
-    recipe.layout.zero = kind % 2 == 1 ? 0 : 3;
-    recipe.layout.dp = recipe.global_batch;
-    recipe.micro_batch = 1;
-    prices_.push_back(preflop::prices<double>(question.cluster, *question.stack, recipe, TimeParameters::built_in()));
+  for (const LossKind loss : space.loss) {
+    for (int kind = 0; kind < 4 && !question.cluster.memory_only; ++kind) {
+      recipe.loss = loss;
+      recipe.layout.vpp = kind >= 2 ? 2 : 1;
+      recipe.layout.zero = kind % 2 == 1 ? 0 : 3;
+      prices_.push_back(preflop::prices<double>(question.cluster, *question.stack, recipe, TimeParameters::built_in()));
+    }
   }
 }
 
@@ -126,7 +127,8 @@ Row Tables::make_row(int block, const Position& at) const {
   for (const Item item : {Item::dense, Item::tied, Item::with_head, Item::expert})
     out.weights += out.items[static_cast<std::size_t>(item)];
   for (std::size_t kind = 0; kind < 2 && !prices_.empty(); ++kind)
-    out.pieces[kind] = price_block(out.block, r, question_.model->is_layer(block), prices_[kind]);
+    out.pieces[kind] = price_block(out.block, r, question_.model->is_layer(block),
+                                   prices(false, kind == 1, digit(at, PlanAxis::loss)));
   BlockCost rest;
   rest.extents = out.block.extents;
   rest.legal = out.block.legal;

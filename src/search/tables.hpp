@@ -49,12 +49,12 @@ class Tables {
                           const std::vector<const Row*>& rows);
   // Bytes that the forms leave out: caches and workspaces of a stage. `recipe` is the one of `at`.
   double residue(const StageClass& kind, const Recipe& recipe, const Position& at, const std::vector<const Row*>& rows);
-  // Prices depend on the layout by these two alone: are stages interleaved, and do gradients accumulate (over
-  // micro-batches, or whole ones)? Only where the machine's rates are known.
-  const Prices<double>& prices(bool interleaved, bool accumulates) const {
-    return prices_[(interleaved ? 2 : 0) + (accumulates ? 1 : 0)];
+  // Prices depend on the layout by these alone: are stages interleaved, do gradients accumulate whole (below
+  // zero 3), and the loss. Only where the machine's rates are known.
+  const Prices<double>& prices(bool interleaved, bool accumulates, std::size_t loss = 0) const {
+    return prices_[loss * 4 + (interleaved ? 2 : 0) + (accumulates ? 1 : 0)];
   }
-  static bool accumulates(const Recipe& recipe) { return recipe.micro_batches() > 1 || recipe.layout.zero < 3; }
+  static bool accumulates(const Recipe& recipe) { return recipe.layout.zero < 3; }
 
   std::uint64_t rows_filled() const { return rows_.size(); }
 

@@ -178,7 +178,10 @@ TEST(Search, TablesEqualEstimate) {
 }
 
 TEST(Search, EqualsBruteForce) {
-  for (const Stack& s : stacks().all()) {
+  const std::vector<Stack>& all = stacks().all();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Stack& s = all[i];
+    if (i + 1 < all.size() && all[i + 1].name == s.name) continue;  // the newest generation of each
     SCOPED_TRACE(s.name);
     EXPECT_TRUE(rc::check("search equals brute force on " + s.name, [&] { search_equals_brute_force(s.name); }));
   }
