@@ -51,7 +51,4 @@ struct Plan {
   std::vector<std::string> gains;  // what opening numerics would gain
 };
 
-// Until the forecast of the run says it: the run takes what it would without failures, and this much more.
-inline constexpr double kRunMargin = 1.2;
-
 }  // namespace preflop

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <tuple>
 
 #include "src/adapt/recipe_keys.hpp"
 #include "src/base/text.hpp"
 #include "src/base/units.hpp"
 #include "src/run/estimate.hpp"
+#include "src/run/forecast.hpp"
 #include "src/search/why.hpp"
 
 namespace preflop {
@@ -93,10 +95,20 @@ Limits step_limits(const Asked& asked, const Question& q) {
   Limits out;
   out.allow_tight = asked.limits.allow_tight;
   out.device_bytes = asked.limits.max_memory.value_or(0);
-  if (!q.recipe.tokens || !asked.limits.within) return out;
+  if (!q.recipe.tokens || (!asked.limits.within && !asked.limits.budget)) return out;
+  // The whole run must end in time, and for the money: a step takes at most this.
+  double run = asked.limits.within.value_or(std::numeric_limits<double>::infinity());
+  if (asked.limits.budget && q.recipe.run.price) {
+    constexpr double kHour = 3600;
+    const double per_second = q.recipe.run.price->value * static_cast<double>(q.cluster.gpus) / kHour;
+    run = std::min(run, *asked.limits.budget / per_second);
+  }
+  const Recipe& r = q.recipe;
+  const double checkpoint = summarise(*q.model).params_total.real() *
+                            (width(r.weight_dtype) + width(r.master_dtype) + 2 * width(r.moment_dtype));
   const double steps =
       std::ceil(*q.recipe.tokens / (static_cast<double>(q.recipe.global_batch) * static_cast<double>(q.recipe.seq)));
-  out.seconds = *asked.limits.within / (steps * kRunMargin);
+  out.seconds = run / (steps * usual_stretch(r.run, q.cluster, checkpoint));
   return out;
 }
 
@@ -127,7 +139,8 @@ Result<Estimate> estimate_of(const Offer& offer, const Found& found) {
 bool same_shape(const Recipe& a, const Recipe& b) {
   const auto shape = [](const Recipe& r) {
     const Layout& l = r.layout;
-    return std::tuple(l.tp, l.cp, l.pp, l.vpp, l.dp, l.ep, l.etp, l.zero, r.micro_batch, r.recompute.kind, r.recompute.modules);
+    return std::tuple(l.tp, l.cp, l.pp, l.vpp, l.dp, l.ep, l.etp, l.zero, r.micro_batch, r.recompute.kind,
+                      r.recompute.modules);
   };
   return shape(a) == shape(b);
 }
@@ -139,7 +152,8 @@ Result<std::vector<Estimate>> best_of(const Offer& offer, std::size_t top) {
   for (const Found& found : offer.found.best) {
     if (out.size() == top) break;
     const auto recipe = recipe_at(offer.question, offer.space, offer.space.position(found.priced.ordinal));
-    if (!recipe || std::any_of(shapes.begin(), shapes.end(), [&](const Recipe& r) { return same_shape(r, *recipe); })) continue;
+    if (!recipe || std::any_of(shapes.begin(), shapes.end(), [&](const Recipe& r) { return same_shape(r, *recipe); }))
+      continue;
     shapes.push_back(*recipe);
     auto e = estimate_of(offer, found);
     if (!e) return e.error();

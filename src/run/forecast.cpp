@@ -73,14 +73,9 @@ template <class N>
 Uncertainty uncertainty_of(const StepEstimate<N>& step, const RunSettings& s) {
   Uncertainty out;
   out.rate_spread = s.mtbf ? 0 : s.spread;
-  if constexpr (requires {
-                  step.low->number();
-                  step.high->number();
-                }) {
-    if (step.low && step.high) {
-      out.step_low = plain(step.low->number()) / plain(step.seconds.number());
-      out.step_high = plain(step.high->number()) / plain(step.seconds.number());
-    }
+  if (step.low && step.high) {
+    out.step_low = plain(step.low->number()) / plain(step.seconds.number());
+    out.step_high = plain(step.high->number()) / plain(step.seconds.number());
   }
   return out;
 }
@@ -225,6 +220,19 @@ Status check_run(const Analysed& a, const Cluster& cluster) {
                "an interruption every " + text::seconds(plan.safety.hazard.mtbf) + ", with restarts of " +
                    text::seconds(plan.safety.hazard.restart.seconds) + ": the run would hardly ever get anywhere",
                "a longer time between failures, shorter restarts or more frequent checkpoints"};
+}
+
+double usual_stretch(const RunSettings& s, const Cluster& cluster, double checkpoint_bytes) {
+  const Safety<double> safety = safety_of<double>(s, cluster, Bytes<double>(checkpoint_bytes));
+  const double training = 1 + s.data_stalls.value + s.stragglers.value + s.evaluation.value;
+  constexpr double kMost = 1e8;  // seconds
+  const double interval = s.saving == Saving::none ? kMost
+                          : s.interval_seconds     ? *s.interval_seconds
+                                                   : best_interval(safety.save, safety.pending, safety.hazard,
+                                                                   std::max(1.0, safety.pending), kMost);
+  const double planned = s.maintenance_every ? s.maintenance_takes->value / s.maintenance_every->value
+                                             : safety.rate * s.planned.value * (safety.restart + safety.loading);
+  return training * (stretch(interval, safety.save, std::min(safety.pending, interval), safety.hazard) + planned);
 }
 
 IntervalCurve interval_curve(const Analysed& a, const Cluster& cluster, const Estimate& e) {

@@ -43,6 +43,23 @@ Waiting waiting(const RunSettings& s, const Cluster& cluster, double rate) {
   return {std::max(0.0, none_free) * std::min(1.0, hardware / rate), s.repair->value / (s.spares->value + 1)};
 }
 
+Interval interval_of(const RunSettings& s, double training, double step, double save, double pending,
+                     const Hazard& hazard) {
+  constexpr double kRounding = 1e-9;  // a whole number of intervals stays whole
+  Interval out;
+  const double least = std::min(std::max(step, pending - save), training);
+  out.best = s.saving == Saving::none ? training : best_interval(save, pending, hazard, least, training);
+  out.chosen = s.saving == Saving::none ? training
+               : s.interval_seconds     ? *s.interval_seconds
+               : s.interval_steps       ? *s.interval_steps * step
+                                        : std::max(1.0, std::round(out.best / step)) * step;
+  const double count = std::max(1.0, std::ceil(training / out.chosen - kRounding));
+  out.segments = {count, training / count, save, std::min(pending, training / count + save)};
+  return out;
+}
+
+}  // namespace
+
 template <class N>
 Safety<N> safety_of(const RunSettings& s, const Cluster& cluster, const std::optional<Bytes<N>>& checkpoint) {
   Safety<N> out;
@@ -67,22 +84,8 @@ Safety<N> safety_of(const RunSettings& s, const Cluster& cluster, const std::opt
   return out;
 }
 
-Interval interval_of(const RunSettings& s, double training, double step, double save, double pending,
-                     const Hazard& hazard) {
-  constexpr double kRounding = 1e-9;  // a whole number of intervals stays whole
-  Interval out;
-  const double least = std::min(std::max(step, pending - save), training);
-  out.best = s.saving == Saving::none ? training : best_interval(save, pending, hazard, least, training);
-  out.chosen = s.saving == Saving::none ? training
-               : s.interval_seconds     ? *s.interval_seconds
-               : s.interval_steps       ? *s.interval_steps * step
-                                        : std::max(1.0, std::round(out.best / step)) * step;
-  const double count = std::max(1.0, std::ceil(training / out.chosen - kRounding));
-  out.segments = {count, training / count, save, std::min(pending, training / count + save)};
-  return out;
-}
-
-}  // namespace
+template Safety<double> safety_of<double>(const RunSettings&, const Cluster&, const std::optional<Bytes<double>>&);
+template Safety<Traced> safety_of<Traced>(const RunSettings&, const Cluster&, const std::optional<Bytes<Traced>>&);
 
 template <class N>
 RunPlan<N> plan_run(const Analysed& a, const Cluster& cluster, const StepEstimate<N>& step,

@@ -24,6 +24,9 @@ struct Safety {
   Hazard hazard{0, {}};
 };
 
+template <class N>
+Safety<N> safety_of(const RunSettings& settings, const Cluster& cluster, const std::optional<Bytes<N>>& checkpoint);
+
 // Seconds of training between saves, and the segments that follow: equal ones, never longer than chosen.
 struct Interval {
   double best = 0;    // the least loss; not rounded

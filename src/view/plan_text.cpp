@@ -29,7 +29,7 @@ std::string memory_cell(const Estimate& e) {
   return text::fixed((s.allocated + s.context).number() / 1073741824.0, 1);
 }
 
-std::string days(const Estimate& e) { return e.run ? text::seconds(e.run->ideal.number() * kRunMargin) : "-"; }
+std::string days(const Estimate& e) { return e.run ? text::seconds(e.run->p50.number()) : "-"; }
 
 std::string plans_table(const Plan& plan) {
   const bool many = plan.clusters.size() > 1;
@@ -83,7 +83,7 @@ std::string scaling_table(const Plan& plan) {
     table.row({text::grouped(e.cluster.gpus), e.cluster.gpu.id, layout,
                e.step ? text::seconds(e.step->seconds.number()) : "-",
                e.step ? text::percent(e.step->mfu.number()) : "-", days(e),
-               e.run ? text::count(std::round(e.run->gpu_hours.number() * kRunMargin)) : "-", front ? "*" : ""});
+               e.run ? text::count(std::round(e.run->gpu_hours.number())) : "-", front ? "*" : ""});
   }
   return "\nBest of each cluster (* nothing faster with fewer GPUs)\n" + table.str();
 }

@@ -67,6 +67,18 @@ TEST(Run, TheSimulationsMeanIsTheExpectedTime) {
   }
 }
 
+TEST(Run, TheUsualStretchIsThatOfTheForecast) {
+  for (const char* more :
+       {R"(, "tokens": "15T")", R"(, "tokens": "15T", "mtbf": "5h")", R"(, "tokens": "15T", "mtbf": "none")",
+        R"(, "tokens": "15T", "stragglers": "4%", "maintenance": "4h/10d", "checkpoint": "async")"}) {
+    const Estimate e = run_of(more);
+    EXPECT_NEAR(usual_stretch(e.recipe.run, e.cluster, e.memory.checkpoint->number()) /
+                    (e.run->expected.number() / e.run->ideal.number()),
+                1, 0.01)
+        << more;
+  }
+}
+
 TEST(Run, MoreTroubleTakesLonger) {
   const double usual = run_of(kTokens).run->expected.number();
   for (const char* more :
