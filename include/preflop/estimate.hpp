@@ -64,8 +64,7 @@ template <class N>
 struct MemoryEstimate {
   Verdict verdict = Verdict::unknown;
   std::optional<Bytes<N>> capacity;
-  // capacity - (allocated, at the upper end of its band, + context) of the worst stage; negative when short
-  std::optional<Bytes<N>> margin;
+  std::optional<Bytes<N>> margin;  // capacity - (allocated + context) of the worst stage; negative when short
   std::vector<StageMemory<N>> stages;
   std::size_t peak_stage = 0;
   std::optional<Bytes<N>> checkpoint;

@@ -158,8 +158,7 @@ struct Stack {
   Scalar optimizer_temporary_width;  // bytes per (sharded) parameter that the optimizer step allocates
   Scalar reserved_factor;            // reserved / allocated
   Scalar reserved_factor_compiled;   // the same with compiled layers; 0 = no difference
-  Scalar allocated_band;             // half-width of the 80 % band of allocated memory, a fraction
-  Scalar device_band;                // the same of what nvidia-smi shows
+  Scalar device_band;                // half-width of the 80 % band of what nvidia-smi shows, a fraction
   Scalar context_bytes;              // CUDA context and kernels, outside the allocator
   Scalar communicator_bytes;         // per communicator of more than one rank, outside the allocator
   Scalar more_communicators;         // beside one for each parallel size above 1

@@ -212,7 +212,6 @@ constexpr ScalarRow kScalars[] = {{"grouped_workspace_bytes", &Stack::grouped_wo
                                   {"workspace_bytes", &Stack::workspace_bytes},
                                   {"reserved_factor", &Stack::reserved_factor},
                                   {"context_bytes", &Stack::context_bytes},
-                                  {"allocated_band", &Stack::allocated_band},
                                   {"device_band", &Stack::device_band},
                                   {"optimizer_temporary_width", &Stack::optimizer_temporary_width},
                                   {"reserved_factor_compiled", &Stack::reserved_factor_compiled},

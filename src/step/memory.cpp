@@ -130,11 +130,8 @@ MemoryEstimate<N> memory_estimate(const Analysed& a, const Cluster& cluster) {
   if (!capacity.value) return out;
   const StageMemory<N>& peak = out.stages[out.peak_stage];
   out.capacity = Bytes<N>(leaf<N>(*capacity.value, [&] { return Origin{"capacity", "B", capacity.source, {}}; }));
-  const Scalar& band = a.stack->allocated_band;
-  const N up = leaf<N>(1 + band.value, [&] { return Origin{"upper end of the band", "", band.source, {}}; });
-  const Bytes<N> high = named(peak.allocated * up, "allocated, upper end", "B");
-  out.margin = named(*out.capacity - (high + peak.context), "margin", "B");
-  const bool fits = !(*out.capacity < high + peak.context);
+  out.margin = named(*out.capacity - (peak.allocated + peak.context), "margin", "B");
+  const bool fits = !(*out.capacity < peak.allocated + peak.context);
   out.verdict = !fits ? Verdict::no : *out.capacity < peak.device ? Verdict::tight : Verdict::fits;
   return out;
 }
