@@ -7,7 +7,10 @@ namespace preflop {
 
 namespace {
 
-constexpr std::int64_t kLargestMicroBatch = 64;
+// What the open axes of a model with experts leave out, to keep its many axes few: larger sizes are the user's to give.
+constexpr std::int64_t kLargestMicroBatch = 64, kLargestExpertMicroBatch = 16;
+constexpr std::int64_t kLeastTokens = 1024;  // of a sequence on one GPU, where context parallelism cuts it
+constexpr std::int64_t kLargestTensor = 16;  // beyond a node's links, and beyond 16
 
 std::vector<std::int64_t> divisors(std::int64_t of, std::int64_t most) {
   std::vector<std::int64_t> out;
@@ -115,8 +118,10 @@ Space make_space(const Question& q) {
   const std::int64_t layers = layer_count(model);
   const std::int64_t width = std::max<std::int64_t>(1, extent(model, Axis::expert_ffn));
   Space out;
-  out.tp = one_or(q.fixed("tp"), given.tp, divisors(gpus, heads));
-  out.cp = one_or(q.fixed("cp"), given.cp, divisors(gpus, q.recipe.seq / 2));
+  const std::int64_t reach = experts > 0 ? std::max(kLargestTensor, q.cluster.gpus_per_node) : heads;
+  const std::int64_t least = experts > 0 ? kLeastTokens : 2;
+  out.tp = one_or(q.fixed("tp"), given.tp, divisors(gpus, std::min(heads, reach)));
+  out.cp = one_or(q.fixed("cp"), given.cp, divisors(gpus, std::max<std::int64_t>(1, q.recipe.seq / least)));
   out.pp = one_or(q.fixed("pp"), given.pp, divisors(gpus, layers + 2));
   std::vector<std::int64_t> chunks;
   for (std::int64_t v = 1; v <= std::max<std::int64_t>(1, (layers + 2) / 2); ++v) chunks.push_back(v);
@@ -125,11 +130,12 @@ Space make_space(const Question& q) {
   out.vpp = one_or(q.fixed("vpp") || q.fixed("layers_per_stage") || !interleaves, given.vpp, std::move(chunks));
   out.sp = one_or<bool>(q.fixed("sp") || stack.sp_default, q.fixed("sp") ? given.sp : true, {false, true});
   out.micro_batch =
-      one_or(q.fixed("micro_batch"), q.recipe.micro_batch, divisors(q.recipe.global_batch, kLargestMicroBatch));
+      one_or(q.fixed("micro_batch"), q.recipe.micro_batch,
+             divisors(q.recipe.global_batch, experts > 0 ? kLargestExpertMicroBatch : kLargestMicroBatch));
   out.ep = one_or(q.fixed("ep") || experts == 0, given.ep, divisors(std::max<std::int64_t>(1, experts), gpus));
   std::vector<std::int64_t> etp;
   for (const std::int64_t n : out.tp) {
-    if (width % n == 0) etp.push_back(n);
+    if (width % n == 0 && n <= q.cluster.gpus_per_node) etp.push_back(n);
   }
   if (etp.empty()) etp = {1};
   out.etp = one_or(q.fixed("etp") || experts == 0, given.etp, std::move(etp));
