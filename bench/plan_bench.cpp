@@ -28,7 +28,9 @@ void search(benchmark::State& state, const char* model, const char* on,
     const Space space = make_space(*question);
     found = search_all(*question, space, PlanOptions{Objective::time, {}, 5});
   }
-  const auto rate = [](std::uint64_t n) { return benchmark::Counter(static_cast<double>(n), benchmark::Counter::kIsIterationInvariantRate); };
+  const auto rate = [](std::uint64_t n) {
+    return benchmark::Counter(static_cast<double>(n), benchmark::Counter::kIsIterationInvariantRate);
+  };
   state.counters["space"] = static_cast<double>(found.space);
   state.counters["pruned"] = static_cast<double>(found.pruned);
   state.counters["checked"] = static_cast<double>(found.checked);

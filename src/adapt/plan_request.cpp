@@ -17,7 +17,6 @@ namespace preflop {
 namespace {
 
 constexpr std::int64_t kMostClusters = 64;
-constexpr std::size_t kVariants = 64;  // plans looked at for each one shown: many differ in details only
 constexpr std::int64_t kLongest = std::int64_t{1} << 22;
 
 // A plan request that is understood, for one cluster after the other.

@@ -28,7 +28,7 @@ struct Model {
   int head = 0;
   Counted counted = Counted::main;
   std::vector<std::string> notes;  // what the reader of the user's own config.json left out
-  std::optional<Count> vision;  // parameters of an image encoder and its projector beside it: never in the blocks
+  std::optional<Count> vision;     // parameters of an image encoder and its projector beside it: never in the blocks
 
   std::int64_t mtp_layers() const { return static_cast<std::int64_t>(mtp.size()) / 3; }
   // Does the block belong to the end of the model: heads and multi-token prediction?

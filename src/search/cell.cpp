@@ -222,27 +222,20 @@ void Cells::pipelines() {
   micro_batches();
 }
 
-// Larger micro-batches need no less memory: what a micro-batch keeps grows with it, and the micro-batches in
-// flight fall by no more than that. Where nothing of the cell fits, nothing larger does.
 void Cells::micro_batches() {
-  bool hopeless = false;
   for (std::uint32_t i = 0; i < space_.micro_batch.size(); ++i) {
     if (!wanted(PlanAxis::micro_batch, i)) continue;
     set(PlanAxis::micro_batch, i);
     recipe_.micro_batch = space_.micro_batch[i];
-    const bool divides = recipe_.global_batch % (recipe_.micro_batch * recipe_.layout.dp) == 0;
-    if (divides && !hopeless) {
-      const std::uint64_t before = fitting_, priced = priced_;
+    if (recipe_.global_batch % (recipe_.micro_batch * recipe_.layout.dp) == 0) {
       experts();
-      hopeless = fitting_ == before && priced_ > priced && !only_;
       continue;
     }
     std::uint64_t count = 0;  // those refused for their experts have been counted
-    for (const char ok : legal_experts_) {
-      if (ok != 0) count += below({PlanAxis::micro_batch, PlanAxis::ep, PlanAxis::etp});
-    }
+    for (const char ok : legal_experts_)
+      count += ok != 0 ? below({PlanAxis::micro_batch, PlanAxis::ep, PlanAxis::etp}) : 0;
     pruned_ += count;
-    if (count > 0) reject(divides ? Quick::memory : Quick::batch, space_.ordinal(at_), count);
+    if (count > 0) reject(Quick::batch, space_.ordinal(at_), count);
   }
   set(PlanAxis::micro_batch, 0);
 }

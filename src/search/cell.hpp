@@ -98,7 +98,7 @@ class Cells {
   Schedule<double> schedule_;
   std::vector<std::vector<const Row*>> rows_;  // by recomputation and loss
   std::vector<char> rows_ready_;
-  std::uint64_t pruned_ = 0, looked_ = 0, priced_ = 0, fitting_ = 0;
+  std::uint64_t pruned_ = 0, looked_ = 0, priced_ = 0;
   std::vector<Reason> reasons_;
   std::map<std::string, std::size_t, std::less<>> reason_index_;
   std::array<int, kQuick> quick_;

@@ -73,7 +73,6 @@ void Cells::price_variant(const Structure& structure, const std::vector<const Ro
   p.ordinal = space_.ordinal(at_);
   if (timed_) p.seconds = seconds_of(structure, rows, v);
   ++priced_;
-  if (p.verdict != Verdict::no) ++fitting_;
   sink_.priced(p, recipe_.micro_batch);
 }
 

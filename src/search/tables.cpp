@@ -18,29 +18,6 @@ bool same_stage(const Stage& a, const Stage& b) {
          std::equal(a.layers.begin(), a.layers.end(), b.layers.begin(), b.layers.end(), equal);
 }
 
-bool same_op(const Op& a, const Op& b) {
-  const auto same_weight = [](const Weight& x, const Weight& y) {
-    return x.axes == y.axes && x.role == y.role && x.owned == y.owned && x.trains == y.trains &&
-           x.with_head == y.with_head;
-  };
-  const auto same_operand = [](const Operand& x, const Operand& y) { return x.tensor == y.tensor && x.axes == y.axes; };
-  return a.kind == b.kind && a.tag == b.tag && a.out == b.out && a.reduced == b.reduced &&
-         a.statistics == b.statistics && std::equal(a.in.begin(), a.in.end(), b.in.begin(), b.in.end(), same_operand) &&
-         std::equal(a.weights.begin(), a.weights.end(), b.weights.begin(), b.weights.end(), same_weight);
-}
-
-// Two blocks of one kind, as a layer of multi-token prediction and the model's last: they share their rows.
-bool same_block(const Block& a, const Block& b) {
-  const auto same_tensor = [](const Tensor& x, const Tensor& y) {
-    return x.axes == y.axes && x.element == y.element && x.store == y.store;
-  };
-  return a.extents == b.extents && a.window == b.window && a.chunked == b.chunked &&
-         a.routing.top_k == b.routing.top_k && a.activation == b.activation && a.input == b.input &&
-         a.output == b.output &&
-         std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(), same_tensor) &&
-         std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), same_op);
-}
-
 StageClass make_class(const Model& model, const Stage& stage) {
   StageClass out;
   out.stage = stage;
@@ -121,11 +98,6 @@ Tables::Tables(const Question& question, const Space& space) : question_(questio
       seen.push_back(std::move(what));
     }
     rewritten_.push_back(std::move(both));
-    std::size_t like = 0;
-    while (like < i && !(model.is_layer(static_cast<int>(like)) && model.is_layer(static_cast<int>(i)) &&
-                         same_block(model.blocks[like], model.blocks[i])))
-      ++like;
-    like_.push_back(static_cast<int>(like));
     canonical_.push_back(std::move(canonical));
     index_.emplace_back(positions, -1);
   }
@@ -154,20 +126,18 @@ Row Tables::make_row(int block, const Position& at) const {
   out.items = items_of(out.block);
   for (const Item item : {Item::dense, Item::tied, Item::with_head, Item::expert})
     out.weights += out.items[static_cast<std::size_t>(item)];
-  const bool shards = std::find(space_.zero.begin(), space_.zero.end(), 3) != space_.zero.end();
-  for (std::size_t kind = shards ? 0 : 1; kind < 2 && !prices_.empty(); ++kind)
+  for (std::size_t kind = 0; kind < 2 && !prices_.empty(); ++kind)
     out.pieces[kind] = price_block(out.block, r, question_.model->is_layer(block),
                                    prices(false, kind == 1, digit(at, PlanAxis::loss)));
   BlockCost rest;
   rest.extents = out.block.extents;
   rest.legal = out.block.legal;
-  if (digit(at, PlanAxis::recompute) == 0) rest.weights = std::move(out.block.weights);  // those of residue()
+  rest.weights = std::move(out.block.weights);
   out.block = std::move(rest);
   return out;
 }
 
 const Row& Tables::row(int block, const Position& at) {
-  block = like_[static_cast<std::size_t>(block)];
   const std::size_t b = static_cast<std::size_t>(block);
   const bool layer = question_.model->is_layer(block);
   const bool experts = question_.model->blocks[b].extents[Axis::experts].get() > 0;

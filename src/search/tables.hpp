@@ -67,7 +67,6 @@ class Tables {
   bool largest_matters_ = false;                       // the stack gathers the largest layer
   std::vector<std::vector<Segment>> segments_;         // per recomputation option
   std::vector<std::array<Block, 2>> rewritten_;        // per block; [1]: with context parallelism
-  std::vector<int> like_;                              // per block: the first that is the same
   std::vector<std::vector<std::uint32_t>> canonical_;  // per block and option: the first one that does the same to it
   std::vector<std::vector<std::int32_t>> index_;       // per block: position -> row, -1
   std::vector<std::unique_ptr<Row>> rows_;

@@ -53,7 +53,7 @@ StateTerms<N> state_terms(const Recipe& r, const Prices<N>& prices) {
   StateTerms<N> out;
   out.zero = l.zero;
   out.data_ranks = real(l.dp * l.cp);
-  const double shard = l.hsdp > 0 ? real(l.hsdp) : out.data_ranks;
+  const double shard = l.hsdp > 0 && l.zero > 0 ? real(l.hsdp) : out.data_ranks;
   out.replicas = out.data_ranks / shard;
   const RankGroup dense{shard, real(l.tp)};
   const RankGroup expert{real(l.edp()), real(l.etp * l.ep)};
