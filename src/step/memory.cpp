@@ -138,4 +138,14 @@ MemoryEstimate<N> memory_estimate(const Analysed& a, const Cluster& cluster) {
 template MemoryEstimate<double> memory_estimate<double>(const Analysed&, const Cluster&);
 template MemoryEstimate<Traced> memory_estimate<Traced>(const Analysed&, const Cluster&);
 
+std::int64_t shard_group(const Layout& l, bool expert) {
+  const std::int64_t whole = expert ? l.edp() : l.dp * l.cp;
+  return l.hsdp > 0 ? std::min(l.hsdp, whole) : whole;
+}
+
+int communicators(const Layout& l) {
+  return (l.tp > 1 ? 1 : 0) + (l.cp > 1 ? 1 : 0) + (l.dp * l.cp > 1 ? 1 : 0) + (l.pp > 1 ? 1 : 0) + (l.ep > 1 ? 1 : 0) +
+         (l.etp > 1 ? 1 : 0);
+}
+
 }  // namespace preflop

@@ -366,16 +366,6 @@ double state_elements(const Analysed& a, const OptimizerSlot& slot) {
   return out;
 }
 
-std::int64_t shard_group(const Layout& l, bool expert) {
-  const std::int64_t whole = expert ? l.edp() : l.dp * l.cp;
-  return l.hsdp > 0 ? std::min(l.hsdp, whole) : whole;
-}
-
-int communicators(const Layout& l) {
-  return (l.tp > 1 ? 1 : 0) + (l.cp > 1 ? 1 : 0) + (l.dp * l.cp > 1 ? 1 : 0) + (l.pp > 1 ? 1 : 0) + (l.ep > 1 ? 1 : 0) +
-         (l.etp > 1 ? 1 : 0);
-}
-
 std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment) {
   std::vector<Line> out;
   const bool at_rest = moment == Moment::init || moment == Moment::end_of_backward || moment == Moment::optimizer_step;
