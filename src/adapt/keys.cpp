@@ -3,6 +3,7 @@
 
 namespace preflop {
 
+// NOLINTNEXTLINE(readability-function-size): a table
 const std::vector<Key>& request_keys() {
   static const std::vector<Key> kKeys = {
       {"seq", "N", "batch", "sequence length in tokens", ""},

@@ -90,7 +90,7 @@ class BadInput(Refusals):
         self.refused(ESTIMATE + ["--csv"], "not built yet")
         self.refused(ESTIMATE + ["--lora", "r=16"], "not built yet")
         self.refused(["estimate", "jamba-v0.1", "--on", "8xh100-sxm"], "not built yet")
-        self.refused(["explain", "memory.low_device_bytes", "llama3-8b", "--on", "8xh100-sxm"], "not known")
+        self.refused(["explain", "memory.host_bytes_per_node", "llama3-8b", "--on", "8xh100-sxm"], "not known")
 
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -101,8 +101,9 @@ class Output(unittest.TestCase):
         self.assertAlmostEqual(sum(v for v in e["step"]["breakdown"].values() if v), e["step"]["seconds"], places=9)
         self.assertEqual(e["compute"]["flops_per_token"]["six_n"], 6 * e["model"]["params_total"])
         self.assertAlmostEqual(e["run"]["ideal_seconds"], e["run"]["steps"] * e["step"]["seconds"], places=3)
-        for unknown in ["low_device_bytes", "high_device_bytes", "host_bytes_per_node"]:
-            self.assertIsNone(e["memory"][unknown])
+        self.assertIsNone(e["memory"]["host_bytes_per_node"])
+        self.assertLessEqual(e["memory"]["low_device_bytes"], e["memory"]["peak_device_bytes"])
+        self.assertGreaterEqual(e["memory"]["high_device_bytes"], e["memory"]["peak_device_bytes"])
         self.assertIn(e["memory"]["verdict"], ["fits", "tight", "no"])
 
     def test_json_bytes(self):

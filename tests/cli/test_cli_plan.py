@@ -24,7 +24,7 @@ class Plan(unittest.TestCase):
         space = plan["space"]
         self.assertEqual(space["space"], space["pruned"] + space["checked"])
         self.assertGreaterEqual(space["checked"], space["priced"])
-        self.assertEqual(len(plan["plans"]), 3)
+        self.assertIn(len(plan["plans"]), (1, 2, 3))  # at most that many, of different shapes
         seconds = [p["step"]["seconds"] for p in plan["plans"]]
         self.assertEqual(seconds, sorted(seconds))
         for p in plan["plans"]:

@@ -3,6 +3,7 @@
 
 namespace preflop {
 
+// NOLINTNEXTLINE(readability-function-size): one setting after the other
 Result<Exported> export_megatron_bridge(const Problem& p, const Request& request) {
   const Recipe& r = p.analysed.recipe;
   const Layout& l = r.layout;
