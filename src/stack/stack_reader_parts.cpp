@@ -90,6 +90,7 @@ Status read_word(const TomlTable& table, const char* key, const std::vector<std:
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-size): one key after the other
 Status read_live(const TomlTable& table, Stack& stack) {
   using Unit = LiveRule::Unit;
   using When = LiveRule::When;
