@@ -1,6 +1,7 @@
 #include "src/stack/rules/rules.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -13,6 +14,37 @@ bool any_match(Tag tag, const std::vector<std::string>& patterns) {
 }
 
 Tensor& tensor(Block& block, TensorId id) { return block.tensors[static_cast<std::size_t>(id)]; }
+
+// A copy of a tensor into a storage of its own, with the axes given.
+Op copy_of(Block& block, TensorId from, const Axes& axes) {
+  const Tensor original = tensor(block, from);
+  block.tensors.push_back({axes, original.element, block.stores++});
+  Op copy;
+  copy.kind = Kind::copy;
+  copy.tag = Tag::core_copy;
+  copy.in = {{from, original.axes}};
+  copy.out = static_cast<TensorId>(block.tensors.size() - 1);
+  return copy;
+}
+
+// Operators of the given tags read copies, made just before them, of the operands for which `axes_of` names the
+// copy's axes.
+template <class AxesOf>
+void copy_operands(Block& block, const std::vector<std::string>& tags, const AxesOf& axes_of) {
+  std::vector<Op> out;
+  for (Op& op : block.ops) {
+    if (any_match(op.tag, tags)) {
+      for (Operand& in : op.in) {
+        const std::optional<Axes> axes = axes_of(in);
+        if (!axes) continue;
+        out.push_back(copy_of(block, in.tensor, *axes));
+        in.tensor = out.back().out;
+      }
+    }
+    out.push_back(std::move(op));
+  }
+  block.ops = std::move(out);
+}
 
 }  // namespace
 
@@ -66,43 +98,19 @@ void fuse(Block& block, const std::vector<std::string>& tags, Tag into, Kind kin
 }
 
 void copy_slices(Block& block, const std::vector<std::string>& tags) {
-  const auto is_slice = [&](TensorId id) {
-    const StoreId store = tensor(block, id).store;
-    return std::count_if(block.tensors.begin(), block.tensors.end(),
-                         [&](const Tensor& t) { return t.store == store; }) > 1;
-  };
-  std::vector<Op> out;
-  for (Op& op : block.ops) {
-    if (any_match(op.tag, tags)) {
-      for (Operand& in : op.in) {
-        if (!is_slice(in.tensor)) continue;
-        const Tensor original = tensor(block, in.tensor);
-        block.tensors.push_back({original.axes, original.element, block.stores++});
-        Op copy;
-        copy.kind = Kind::copy;
-        copy.tag = Tag::core_copy;
-        copy.in = {{in.tensor, original.axes}};
-        copy.out = static_cast<TensorId>(block.tensors.size() - 1);
-        in.tensor = copy.out;
-        out.push_back(std::move(copy));
-      }
-    }
-    out.push_back(std::move(op));
-  }
-  block.ops = std::move(out);
+  copy_operands(block, tags, [&](const Operand& in) -> std::optional<Axes> {
+    const Tensor& read = tensor(block, in.tensor);
+    const auto views = std::count_if(block.tensors.begin(), block.tensors.end(),
+                                     [&](const Tensor& t) { return t.store == read.store; });
+    return views > 1 ? std::optional<Axes>(read.axes) : std::nullopt;
+  });
 }
 
 void copy_result(Block& block, const std::vector<std::string>& tags) {
   for (std::size_t i = 0; i < block.ops.size(); ++i) {
     if (!any_match(block.ops[i].tag, tags)) continue;
     const TensorId result = block.ops[i].out;
-    const Tensor original = tensor(block, result);
-    block.tensors.push_back({original.axes, original.element, block.stores++});
-    Op copy;
-    copy.kind = Kind::copy;
-    copy.tag = Tag::core_copy;
-    copy.in = {{result, original.axes}};
-    copy.out = static_cast<TensorId>(block.tensors.size() - 1);
+    Op copy = copy_of(block, result, tensor(block, result).axes);
     for (Op& reader : block.ops) {
       for (Operand& in : reader.in) {
         if (in.tensor == result) in.tensor = copy.out;
@@ -115,27 +123,13 @@ void copy_result(Block& block, const std::vector<std::string>& tags) {
 
 void repeat_heads(Block& block, const std::vector<std::string>& tags) {
   if (block.extents[Axis::heads] == block.extents[Axis::kv_heads]) return;
-  std::vector<Op> out;
-  for (Op& op : block.ops) {
-    if (any_match(op.tag, tags)) {
-      for (Operand& in : op.in) {
-        const Tensor original = tensor(block, in.tensor);
-        if (!original.axes.has(Axis::kv_heads) || !in.axes.has(Axis::heads)) continue;
-        Axes repeated;
-        for (const Axis axis : original.axes) repeated.push(axis == Axis::kv_heads ? Axis::heads : axis);
-        block.tensors.push_back({repeated, original.element, block.stores++});
-        Op copy;
-        copy.kind = Kind::copy;
-        copy.tag = Tag::core_copy;
-        copy.in = {{in.tensor, original.axes}};
-        copy.out = static_cast<TensorId>(block.tensors.size() - 1);
-        in.tensor = copy.out;
-        out.push_back(std::move(copy));
-      }
-    }
-    out.push_back(std::move(op));
-  }
-  block.ops = std::move(out);
+  copy_operands(block, tags, [&](const Operand& in) -> std::optional<Axes> {
+    const Axes& own = tensor(block, in.tensor).axes;
+    if (!own.has(Axis::kv_heads) || !in.axes.has(Axis::heads)) return std::nullopt;
+    Axes repeated;
+    for (const Axis axis : own) repeated.push(axis == Axis::kv_heads ? Axis::heads : axis);
+    return repeated;
+  });
 }
 
 Block rewrite(Block block, const Stack& stack, const Recipe& recipe) {
