@@ -32,9 +32,7 @@ Result<int> run_export(const Args& args) {
   }
   const auto request = import_result(*file, args.words[0], rank);
   if (!request) return request.error();
-  const auto overlays = overlays_of(args);
-  if (!overlays) return overlays.error();
-  const auto catalogues = Catalogues::load(*overlays);
+  const auto catalogues = catalogues_of(args);
   if (!catalogues) return catalogues.error();
   const auto problem = pose(*request, *catalogues);
   if (!problem) return problem.error();

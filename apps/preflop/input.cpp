@@ -173,6 +173,12 @@ Result<std::map<std::string, std::string>> overlays_of(const Args& args) {
   return read_data_dir(args.value("data-dir"));
 }
 
+Result<Catalogues> catalogues_of(const Args& args) {
+  const auto overlays = overlays_of(args);
+  if (!overlays) return overlays.error();
+  return Catalogues::load(*overlays);
+}
+
 Result<Posed> pose_request(const Args& args, const std::string& model, Timing& timing) {
   const Result<Request> request = read_request(args, model);
   if (!request) return request.error();

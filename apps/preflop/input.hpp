@@ -21,5 +21,7 @@ struct Posed {
 Result<Posed> pose_request(const Args& args, const std::string& model, Timing& timing);
 
 Result<std::map<std::string, std::string>> overlays_of(const Args& args);
+// The catalogues, with the files of --data-dir over them.
+Result<Catalogues> catalogues_of(const Args& args);
 
 }  // namespace preflop::cli

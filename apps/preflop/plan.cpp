@@ -47,9 +47,7 @@ Result<int> run_plan(const Args& args) {
   if (ons != args.values.end()) words.on = ons->second;
   const Result<Request> request = read_request(args, args.words.empty() ? "" : args.words[0]);
   if (!request) return request.error();
-  const auto overlays = overlays_of(args);
-  if (!overlays) return overlays.error();
-  Result<Catalogues> catalogues = Catalogues::load(*overlays);
+  Result<Catalogues> catalogues = catalogues_of(args);
   if (!catalogues) return catalogues.error();
   timing.lap("reading");
   const Result<Plan> plan = make_plan(*request, words, *catalogues, search_parallel);

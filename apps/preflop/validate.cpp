@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "apps/preflop/command.hpp"
+#include "apps/preflop/input.hpp"
 #include "apps/preflop/io.hpp"
 #include "src/base/embedded.hpp"
 #include "src/base/text.hpp"
@@ -170,13 +171,7 @@ std::vector<Flag> validate_flags() {
 }
 
 Result<int> run_validate(const Args& args) {
-  std::map<std::string, std::string> overlays;
-  if (args.has("data-dir")) {
-    auto read = read_data_dir(args.value("data-dir"));
-    if (!read) return read.error();
-    overlays = std::move(read).value();
-  }
-  const auto catalogues = Catalogues::load(overlays);
+  const auto catalogues = catalogues_of(args);
   if (!catalogues) return catalogues.error();
   const auto words = RowWords::load();
   if (!words) return words.error();

@@ -28,9 +28,7 @@ std::vector<Flag> why_not_flags() {
 Result<int> run_why_not(const Args& args) {
   const Result<Request> request = read_request(args, args.words.empty() ? "" : args.words[0]);
   if (!request) return request.error();
-  const auto overlays = overlays_of(args);
-  if (!overlays) return overlays.error();
-  Result<Catalogues> catalogues = Catalogues::load(*overlays);
+  Result<Catalogues> catalogues = catalogues_of(args);
   if (!catalogues) return catalogues.error();
   Request open = *request;
   bool any = false;

@@ -204,10 +204,6 @@ Status read_layout_rest(const Request& request, const Stack& stack, Recipe& reci
   return Nothing{};
 }
 
-const char* recompute_name(RecomputeKind kind) {
-  return kind == RecomputeKind::none ? "none" : kind == RecomputeKind::selective ? "selective" : "full";
-}
-
 // With a given layout: the least recomputation that fits; full when none does.
 void choose_recompute(const Model& model, const Stack& stack, const Cluster& cluster, Recipe& recipe) {
   std::vector<RecomputeKind> policies = {RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full};
@@ -265,7 +261,7 @@ Status complete_layout(const Request& request, Draft& draft) {
   (*set_batch)(recipe);
   if (!*recompute) {
     choose_recompute(*draft.model, *draft.stack, draft.cluster, recipe);
-    assume(recipe, std::string("recompute=") + recompute_name(recipe.recompute.kind));
+    assume(recipe, "recompute=" + recompute_text(recipe.recompute));
   }
   if (!batch_given)
     assume(recipe, "global_batch=" + num(recipe.global_batch) +

@@ -26,7 +26,7 @@ std::map<std::string, std::string> recipe_words(const Recipe& r) {
   put("seq", r.seq);
   put("micro_batch", r.micro_batch);
   put("global_batch", r.global_batch);
-  out["stack"] = r.stack_generation.empty() ? r.stack : r.stack + "@" + r.stack_generation;
+  out["stack"] = stack_text(r);
   out["precision"] = r.precision;
   out["optimizer"] = r.optimizer;
   out["weight_dtype"] = name(r.weight_dtype);
@@ -36,22 +36,7 @@ std::map<std::string, std::string> recipe_words(const Recipe& r) {
   out["attention"] = name(r.attention);
   out["loss"] = name(r.loss);
   if (r.given.contains("compile") || r.compile) out["compile"] = r.compile ? "true" : "false";
-  std::string recompute;
-  switch (r.recompute.kind) {
-    case RecomputeKind::none:
-      recompute = "none";
-      break;
-    case RecomputeKind::selective:
-      recompute = "selective";
-      break;
-    case RecomputeKind::full:
-      recompute = "full";
-      break;
-    case RecomputeKind::modules:
-      for (const std::string& module : r.recompute.modules) recompute += (recompute.empty() ? "" : ",") + module;
-      break;
-  }
-  out["recompute"] = recompute;
+  out["recompute"] = recompute_text(r.recompute);
   if (r.mtp > 0) put("mtp", r.mtp);
   if (r.capacity_factor > 0) out["capacity_factor"] = shortest(r.capacity_factor);
   if (r.imbalance != 1) out["imbalance"] = shortest(r.imbalance);

@@ -84,4 +84,24 @@ std::vector<std::string> scaled_precision_names() {
 }
 std::vector<std::string> schedule_names() { return {"1f1b", "gpipe", "interleaved"}; }  // src/step/stages: in_flight
 
+std::string recompute_text(const Recompute& recompute) {
+  std::string out;
+  switch (recompute.kind) {
+    case RecomputeKind::none:
+      return "none";
+    case RecomputeKind::selective:
+      return "selective";
+    case RecomputeKind::full:
+      return recompute.layers > 0 ? "full:" + std::to_string(recompute.layers) : "full";
+    case RecomputeKind::modules:
+      break;
+  }
+  for (const std::string& module : recompute.modules) out += (out.empty() ? "" : ",") + module;
+  return out;
+}
+
+std::string stack_text(const Recipe& r) {
+  return r.stack_generation.empty() ? r.stack : r.stack + "@" + r.stack_generation;
+}
+
 }  // namespace preflop

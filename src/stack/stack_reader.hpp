@@ -16,6 +16,9 @@ std::optional<AttentionKernel> attention_kernel_of(std::string_view name);
 std::optional<LossKind> loss_kind_of(std::string_view name);
 const char* name(AttentionKernel kernel);
 const char* name(LossKind kind);
+// The text of one value of a recipe as its flag takes it: "full:4", "megatron@core-0.14".
+std::string recompute_text(const Recompute& recompute);
+std::string stack_text(const Recipe& recipe);
 std::vector<std::string> dtype_names();
 std::vector<std::string> attention_kernel_names();
 std::vector<std::string> loss_kind_names();

@@ -1,5 +1,7 @@
 #include "src/step/verdict_changes.hpp"
 
+#include "src/stack/stack_reader.hpp"
+
 namespace preflop {
 
 namespace {
@@ -11,13 +13,12 @@ struct Choice {
 
 void recompute_choices(const Recipe& r, std::vector<Choice>& out) {
   if (r.given.count("recompute") != 0) return;
-  for (const auto& [kind, word] :
-       {std::pair{RecomputeKind::none, "none"}, std::pair{RecomputeKind::selective, "selective"},
-        std::pair{RecomputeKind::full, "full"}}) {
+  for (const RecomputeKind kind : {RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full}) {
     if (kind == r.recompute.kind) continue;
-    Choice c{std::string("recompute=") + word, r};
+    Choice c{"", r};
     c.recipe.recompute = {};
     c.recipe.recompute.kind = kind;
+    c.text = "recompute=" + recompute_text(c.recipe.recompute);
     out.push_back(std::move(c));
   }
 }

@@ -118,26 +118,6 @@ void put_words(Json& out, const Estimate& e) {
 
 }  // namespace
 
-std::string recompute_text(const Recompute& recompute) {
-  std::string out;
-  switch (recompute.kind) {
-    case RecomputeKind::none:
-      return "none";
-    case RecomputeKind::selective:
-      return "selective";
-    case RecomputeKind::full:
-      return recompute.layers > 0 ? "full:" + std::to_string(recompute.layers) : "full";
-    case RecomputeKind::modules:
-      break;
-  }
-  for (const std::string& module : recompute.modules) out += (out.empty() ? "" : ",") + module;
-  return out;
-}
-
-std::string stack_text(const Recipe& r) {
-  return r.stack_generation.empty() ? r.stack : r.stack + "@" + r.stack_generation;
-}
-
 Json estimate_json_value(const Estimate& e) {
   Json out = Json::object();
   out["schema"] = "preflop.estimate/1";

@@ -25,8 +25,4 @@ void json_put(nlohmann::json& root, const std::string& path, nlohmann::json valu
 nlohmann::json estimate_json_value(const Estimate& estimate);
 nlohmann::json napkin_json_value(const Napkin& napkin);
 
-// The text of one value of a recipe as its flag takes it: "full:4", "megatron@core-0.14", "15,16,15".
-std::string recompute_text(const Recompute& recompute);
-std::string stack_text(const Recipe& recipe);
-
 }  // namespace preflop

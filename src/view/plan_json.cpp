@@ -1,3 +1,4 @@
+#include "src/stack/stack_reader.hpp"
 #include "src/view/json.hpp"
 #include "src/view/plan.hpp"
 

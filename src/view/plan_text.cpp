@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "src/base/text.hpp"
+#include "src/stack/stack_reader.hpp"
 #include "src/view/json.hpp"
 #include "src/view/plan.hpp"
 
