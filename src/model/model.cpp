@@ -120,6 +120,12 @@ std::vector<std::pair<std::string, Count>> active_conventions(const Model& model
           {"without_embedding_and_head", all - tables - head}};
 }
 
+std::int64_t layer_count(const Model& model) {
+  std::int64_t n = 0;
+  for (const BlockRun& run : model.layers) n += run.count;
+  return n;
+}
+
 std::int64_t expert_count(const Model& model) {
   std::int64_t out = 0;
   for (const Block& block : model.blocks) out = std::gcd(out, block.extents[Axis::experts].get());

@@ -49,6 +49,7 @@ ModelSummary summarise(const Model& model);
 // How sources count active parameters, each by a name: "every_weight" (params_active), "without_input_embedding"
 // (GPT-OSS; a tied table works as the head and stays), "without_embedding_and_head".
 std::vector<std::pair<std::string, Count>> active_conventions(const Model& model);
+std::int64_t layer_count(const Model& model);  // without multi-token prediction
 // Experts of a layer; 0: the model has none. Several counts: their greatest common divisor.
 std::int64_t expert_count(const Model& model);
 inline bool has_experts(const Model& model) { return expert_count(model) > 0; }

@@ -157,8 +157,7 @@ class Finder {
 
   // Everything recomputed, one sequence at a time, states sharded as far as the stack can: the least tp and pp.
   std::vector<Way> any_layout() const {
-    std::int64_t layers = 0;
-    for (const BlockRun& run : a_.model->layers) layers += run.count;
+    const std::int64_t layers = layer_count(*a_.model);
     for (std::int64_t tp = 1; tp <= cluster_.gpus_per_node; tp *= 2) {
       for (std::int64_t pp = 1; pp <= layers && tp * pp <= cluster_.gpus; pp *= 2) {
         if (cluster_.gpus % (tp * pp) != 0) continue;

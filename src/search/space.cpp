@@ -20,12 +20,6 @@ std::vector<std::int64_t> divisors(std::int64_t of, std::int64_t most) {
   return out;
 }
 
-std::int64_t layer_count(const Model& model) {
-  std::int64_t n = 0;
-  for (const BlockRun& run : model.layers) n += run.count;
-  return n;
-}
-
 // The greatest extent of an axis over the model's blocks.
 std::int64_t extent(const Model& model, Axis axis) {
   std::int64_t most = 0;
@@ -165,7 +159,7 @@ std::optional<std::vector<std::int64_t>> split_choice(std::int64_t layers, std::
   return out;
 }
 
-std::optional<Recipe> recipe_at(const Question& q, const Space& space, const Position& at) {
+Recipe digits_at(const Question& q, const Space& space, const Position& at) {
   const auto digit = [&](PlanAxis axis) { return static_cast<std::size_t>(at[static_cast<std::size_t>(axis)]); };
   Recipe r = q.recipe;
   Layout& l = r.layout;
@@ -181,12 +175,17 @@ std::optional<Recipe> recipe_at(const Question& q, const Space& space, const Pos
   r.micro_batch = space.micro_batch[digit(PlanAxis::micro_batch)];
   r.recompute = space.recompute[digit(PlanAxis::recompute)];
   r.loss = space.loss[digit(PlanAxis::loss)];
-  if (q.cluster.gpus % l.model_parallel() != 0) return std::nullopt;
-  l.dp = q.cluster.gpus / l.model_parallel();
+  l.dp = std::max<std::int64_t>(1, q.cluster.gpus / l.model_parallel());
   if (!q.fixed("schedule")) l.schedule = l.vpp > 1 ? "interleaved" : q.stack->schedules.front();
-  std::int64_t layers = 0;
-  for (const BlockRun& run : q.model->layers) layers += run.count;
-  const auto split = split_choice(layers, l.pp, l.vpp, space.split[digit(PlanAxis::split)], *q.stack);
+  return r;
+}
+
+std::optional<Recipe> recipe_at(const Question& q, const Space& space, const Position& at) {
+  Recipe r = digits_at(q, space, at);
+  Layout& l = r.layout;
+  if (q.cluster.gpus % l.model_parallel() != 0) return std::nullopt;
+  const int choice = space.split[at[static_cast<std::size_t>(PlanAxis::split)]];
+  const auto split = split_choice(layer_count(*q.model), l.pp, l.vpp, choice, *q.stack);
   if (!split) return std::nullopt;
   if (!split->empty()) l.layers_per_stage = *split;
   return r;

@@ -67,6 +67,8 @@ struct Question {
 };
 Space make_space(const Question& question);
 
+// The recipe of a position's digits, whether such a layout exists or not: what a block of it sees.
+Recipe digits_at(const Question& question, const Space& space, const Position& at);
 // The recipe at a position, dp filled in; an empty result where tp x pp x cp does not divide the cluster.
 std::optional<Recipe> recipe_at(const Question& question, const Space& space, const Position& at);
 

@@ -116,8 +116,7 @@ Tables::Tables(const Question& question, const Space& space) : question_(questio
 
 Row Tables::make_row(int block, const Position& at) const {
   const std::size_t b = static_cast<std::size_t>(block);
-  const std::optional<Recipe> recipe = recipe_at(question_, space_, at);
-  Recipe r = recipe.value_or(question_.recipe);
+  const Recipe r = digits_at(question_, space_, at);
   Row out;
   const std::vector<Segment>& segments = segments_[digit(at, PlanAxis::recompute)];
   const Setting setting = setting_of(*question_.model, *question_.stack, r, segments, block);
@@ -173,9 +172,7 @@ const Structure& Tables::structure(const Position& at) {
   Layout layout = question_.recipe.layout;
   layout.pp = space_.pp[key[0]];
   layout.vpp = space_.vpp[key[1]];
-  std::int64_t layers = 0;
-  for (const BlockRun& run : model.layers) layers += run.count;
-  const auto choice = split_choice(layers, layout.pp, layout.vpp, space_.split[key[2]], *question_.stack);
+  const auto choice = split_choice(layer_count(model), layout.pp, layout.vpp, space_.split[key[2]], *question_.stack);
   out.exists = choice.has_value();
   if (!choice) return out;
   if (!choice->empty()) layout.layers_per_stage = *choice;
@@ -184,8 +181,9 @@ const Structure& Tables::structure(const Position& at) {
     out.refused = split.error();
     return out;
   }
-  // The stack's own rule may come to the same split.
-  if (!choice->empty()) {
+  // The stack's own rule, where it is in the space, may come to the same split.
+  const bool rule_too = std::find(space_.split.begin(), space_.split.end(), 0) != space_.split.end();
+  if (!choice->empty() && rule_too) {
     Layout own = layout;
     own.layers_per_stage.clear();
     const Result<Split> rule = split_model(model, *question_.stack, own);

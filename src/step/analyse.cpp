@@ -33,8 +33,7 @@ double matrix_work(const Model& model, int block) {
 }  // namespace
 
 Result<Split> split_model(const Model& model, const Stack& stack, const Layout& layout) {
-  std::int64_t layers = 0;
-  for (const BlockRun& run : model.layers) layers += run.count;
+  const std::int64_t layers = layer_count(model);
   std::vector<double> costs;
   if (stack.split_by_cost) {
     for (const BlockRun& run : model.layers)
