@@ -15,7 +15,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kShort = 
     {{"-q", "quiet"}, {"-v", "verbose"}, {"-o", "output"}, {"-h", "help"}}};
 
 // Flags of the documentation that no command takes yet.
-constexpr std::array kLater = {"csv", "rows", "worst", "source"};
+constexpr std::array kLaterFlags = {"csv", "rows", "worst", "source"};
 
 struct Split {
   std::string name;
@@ -38,7 +38,7 @@ Error unknown(const Split& s, const std::vector<Flag>& flags) {
     if (flag.name == s.name || !flag.later.empty()) continue;
     names.push_back("--" + flag.name);
   }
-  if (std::find(kLater.begin(), kLater.end(), s.name) != kLater.end())
+  if (std::find(kLaterFlags.begin(), kLaterFlags.end(), s.name) != kLaterFlags.end())
     return {"--" + s.name, "not built yet", "leave it out"};
   Error error = text::unknown_name("", "flag", "--" + s.name, names);
   error.what = "unknown flag " + text::quoted("--" + s.name);

@@ -17,8 +17,8 @@ namespace preflop::cli {
 namespace {
 
 // Commands of the documentation that do not work yet.
-constexpr std::array kLater = {"optimizers", "schedules", "diagnose", "calibrate",  "report",
-                               "serve",      "mcp",       "sweep",    "completions"};
+constexpr std::array kLaterCommands = {"optimizers", "schedules", "diagnose", "calibrate",  "report",
+                                       "serve",      "mcp",       "sweep",    "completions"};
 
 int refuse(const Error& error) {
   complain(error.text());
@@ -43,7 +43,7 @@ std::string version_text() {
 int unknown_command(const std::string& name) {
   std::vector<std::string> names;
   for (const Command& c : commands()) names.emplace_back(c.name);
-  if (std::find(kLater.begin(), kLater.end(), name) != kLater.end())
+  if (std::find(kLaterCommands.begin(), kLaterCommands.end(), name) != kLaterCommands.end())
     return refuse({"", name + " is not built yet", "there are " + text::list(names, "and")});
   Error error = text::unknown_name("", "command", name, names);
   if (error.valid.empty()) error.valid = "there are " + text::list(names, "and");

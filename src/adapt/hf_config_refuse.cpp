@@ -30,7 +30,7 @@ struct KeyReason {
   const char* reason;
   double above;
 };
-constexpr std::array kKeys = {
+constexpr std::array kRefusedKeys = {
     KeyReason{"num_experts", kExperts, 1},
     KeyReason{"num_local_experts", kExperts, 1},
     KeyReason{"n_routed_experts", kExperts, 1},
@@ -111,7 +111,7 @@ void read_keys(const Json& config, bool reads_experts, std::vector<std::string>&
   const auto add = [&out](std::string_view reason) {
     if (std::find(out.begin(), out.end(), reason) == out.end()) out.emplace_back(reason);
   };
-  for (const KeyReason& k : kKeys) {
+  for (const KeyReason& k : kRefusedKeys) {
     if (reads_experts && is_soft(k.reason)) continue;
     const auto it = config.find(k.key);
     if (it != config.end() && speaks(*it, k.above)) add(k.reason);

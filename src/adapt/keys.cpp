@@ -5,7 +5,7 @@ namespace preflop {
 
 // NOLINTNEXTLINE(readability-function-size): a table
 const std::vector<Key>& request_keys() {
-  static const std::vector<Key> kKeys = {
+  static const std::vector<Key> kAllKeys = {
       {"seq", "N", "batch", "sequence length in tokens", ""},
       {"micro_batch", "N", "batch", "sequences per GPU and pass", ""},
       {"global_batch", "N|4Mtok", "batch", "sequences (or tokens, with the suffix tok) per optimizer step", ""},
@@ -81,7 +81,7 @@ const std::vector<Key>& request_keys() {
       {"pue", "X", "run", "power of the site over that of its machines", ""},
       {"grid", "G|PLACE", "run", "grams of CO2e per kWh, or a country", ""},
   };
-  return kKeys;
+  return kAllKeys;
 }
 
 }  // namespace preflop

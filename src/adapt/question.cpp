@@ -18,7 +18,7 @@ std::int64_t default_batch_tokens(const Request& request, const Recipe& recipe) 
   return tunes(request) ? kTuningBatch * recipe.seq : kDefaultBatchTokens;
 }
 
-std::string num(std::int64_t v) { return std::to_string(v); }
+std::string digits(std::int64_t v) { return std::to_string(v); }
 
 // What a batch is a multiple of where it is not given: a power of two times what the number of GPUs has
 // beside powers of two, so that it can be shared out many ways.
@@ -68,7 +68,7 @@ Result<SetBatch> batch_rule(const Request& request, const Recipe& recipe, bool& 
     if (!batch->in_tokens) return SetBatch([n = batch->amount.get()](Recipe& r) { r.global_batch = n; });
     if (batch->amount.get() % recipe.seq != 0 && batch->amount.get() < recipe.seq) {
       return Error{"--global-batch",
-                   num(batch->amount.get()) + " tokens are less than one sequence of " + num(recipe.seq),
+                   digits(batch->amount.get()) + " tokens are less than one sequence of " + digits(recipe.seq),
                    "at least one sequence"};
     }
     tokens = batch->amount.get();
@@ -111,10 +111,11 @@ Result<Question> ask(const Request& request, const Draft& draft) {
   (*set_batch)(probe);
   r.global_batch = probe.global_batch;
   if (!batch_given)
-    r.assumed.push_back("global_batch=" + num(r.global_batch) + (tunes(request) ? " (64 sequences" : " (4 Mi tokens") +
+    r.assumed.push_back("global_batch=" + digits(r.global_batch) +
+                        (tunes(request) ? " (64 sequences" : " (4 Mi tokens") +
                         ", to the nearest that can be shared out)");
   if (r.tokens && *r.tokens < static_cast<double>(r.global_batch) * static_cast<double>(r.seq))
-    return Error{"--tokens", "less than one step of " + num(r.global_batch) + " sequences",
+    return Error{"--tokens", "less than one step of " + digits(r.global_batch) + " sequences",
                  "more tokens, or a smaller --global-batch"};
   return out;
 }
@@ -126,7 +127,7 @@ void assume_planned(const Question& q, Recipe& r, const std::string& how) {
   const Layout& l = r.layout;
   std::string line;
   const auto add = [&](const char* key, std::int64_t value, bool shown) {
-    if (!q.fixed(key) && shown) line += std::string(line.empty() ? "" : " ") + key + "=" + num(value);
+    if (!q.fixed(key) && shown) line += std::string(line.empty() ? "" : " ") + key + "=" + digits(value);
   };
   add("tp", l.tp, true);
   add("pp", l.pp, true);

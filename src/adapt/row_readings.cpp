@@ -4,13 +4,13 @@
 #include <array>
 
 #include "src/base/decimal.hpp"
+#include "src/base/units.hpp"
 
 namespace preflop {
 
 namespace {
 
 using From = Reading::From;
-constexpr double kGiB = 1024.0 * 1024 * 1024;
 constexpr double kTera = 1e12;
 constexpr double kPercent = 100;
 

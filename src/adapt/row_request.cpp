@@ -4,6 +4,7 @@
 
 #include "src/adapt/row_builder.hpp"
 #include "src/base/text.hpp"
+#include "src/base/units.hpp"
 
 namespace preflop {
 
@@ -11,7 +12,6 @@ namespace rows {
 
 namespace {
 
-constexpr double kGiB = 1024.0 * 1024 * 1024;
 constexpr double kBitsPerByte = 8;
 constexpr double kGiga = 1e9;
 

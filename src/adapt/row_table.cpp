@@ -10,7 +10,7 @@ namespace preflop {
 
 namespace {
 
-using Kind = RowColumn::Kind;
+using Cell = RowColumn::Kind;
 constexpr double kLargestWhole = 1e15;
 
 std::string_view trimmed(std::string_view text) {
@@ -48,7 +48,7 @@ const RowColumn* other_unit_of(std::string_view name) {
   const std::string_view base = name.substr(0, name.find_last_of('_'));
   for (const RowColumn& column : row_columns()) {
     const std::string_view own = column.name;
-    const bool has_unit = column.kind == Kind::measured && own.find('_') != std::string_view::npos;
+    const bool has_unit = column.kind == Cell::measured && own.find('_') != std::string_view::npos;
     if (has_unit && own.substr(0, own.find_last_of('_')) == base && base.size() < name.size()) return &column;
   }
   return nullptr;
@@ -58,17 +58,17 @@ bool yes(std::string_view text) { return text == "yes" || text == "true" || text
 bool no(std::string_view text) { return text == "no" || text == "false" || text == "0"; }
 
 // What is wrong with a number of this kind; empty: nothing.
-std::string fault(Kind kind, double value) {
-  const bool whole = kind == Kind::count || kind == Kind::size;
+std::string fault(Cell kind, double value) {
+  const bool whole = kind == Cell::count || kind == Cell::size;
   if (value < 0) return "is negative";
   if (whole && value != std::floor(value)) return "is no whole number";
-  if (value == 0 && (kind == Kind::count || kind == Kind::measured)) return "is zero";
+  if (value == 0 && (kind == Cell::count || kind == Cell::measured)) return "is zero";
   if (whole && value > kLargestWhole) return "is too large";
   return {};
 }
 
-bool is_number(Kind kind) {
-  return kind == Kind::count || kind == Kind::size || kind == Kind::real || kind == Kind::measured;
+bool is_number(Cell kind) {
+  return kind == Cell::count || kind == Cell::size || kind == Cell::real || kind == Cell::measured;
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ Status RowTable::read_header() {
   std::vector<std::string> measures;
   bool any = has("oom");
   for (const RowColumn& column : row_columns()) {
-    if (column.kind != Kind::measured) continue;
+    if (column.kind != Cell::measured) continue;
     measures.emplace_back(column.name);
     any = any || has(column.name);
   }
@@ -161,14 +161,14 @@ Status RowTable::check_cell(std::size_t row, std::size_t column) const {
   const std::string_view text = trimmed(csv_.at(row, column));
   if (known == nullptr || text.empty()) return Nothing{};
   const std::string what = std::string(known->name) + " " + text::quoted(text);
-  if (known->kind == Kind::yes_no) {
+  if (known->kind == Cell::yes_no) {
     if (yes(text) || no(text)) return Nothing{};
     return Error{csv_.where(row, column), what + " is neither yes nor no", "valid: yes, no or nothing"};
   }
   if (!is_number(known->kind)) return Nothing{};
   const auto value = parse_decimal(text);
   if (!value) {
-    if (remarks_ && known->kind != Kind::measured) return Nothing{};
+    if (remarks_ && known->kind != Cell::measured) return Nothing{};
     return Error{csv_.where(row, column), what + " is not a number",
                  "valid: a number without unit or separators, or nothing"};
   }
@@ -183,15 +183,15 @@ Row RowTable::row(std::size_t i) const {
   for (std::size_t column = 0; column < csv_.columns(); ++column) {
     const RowColumn* known = kinds_[column];
     const std::string_view text = trimmed(csv_.at(i, column));
-    if (known == nullptr || text.empty() || known->kind == Kind::remark) continue;
+    if (known == nullptr || text.empty() || known->kind == Cell::remark) continue;
     const std::string_view name = known->name;
     if (name == "id")
       out.id = text;
     else if (name == "refused")
       out.refused.emplace_back(text);
-    else if (known->kind == Kind::list)
+    else if (known->kind == Cell::list)
       (name == "flags" ? out.flags : out.assumed) = words_of(text);
-    else if (known->kind == Kind::yes_no)
+    else if (known->kind == Cell::yes_no)
       out.set(name, yes(text) ? "yes" : "no");
     else if (is_number(known->kind) && !parse_decimal(text))
       out.unknown.push_back(std::string(name) + "=" + std::string(text) + " (no number)");

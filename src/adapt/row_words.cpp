@@ -11,7 +11,7 @@ namespace preflop {
 
 namespace {
 
-using Keys = std::vector<std::pair<std::string, std::string>>;
+using Settings = std::vector<std::pair<std::string, std::string>>;
 
 // In the order in which they are applied: the first to set a cell wins.
 constexpr std::array<std::string_view, 13> kWords = {"framework",    "model",     "gpu",        "precision", "sharding",
@@ -24,8 +24,8 @@ bool names_its_own_cell(std::string_view column) {
 }
 
 // "a=1 b=x,c=2" -> pairs. A value holds no blanks.
-Keys pairs_of(std::string_view text) {
-  Keys out;
+Settings pairs_of(std::string_view text) {
+  Settings out;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find(' ', begin), text.size());
     const std::string_view token = text.substr(begin, end - begin);
@@ -36,7 +36,7 @@ Keys pairs_of(std::string_view text) {
   return out;
 }
 
-void set_keys(Row& row, std::string_view column, const Keys& keys) {
+void set_keys(Row& row, std::string_view column, const Settings& keys) {
   for (const auto& [key, value] : keys) {
     if (key == "flag") {
       if (!row.flag(value)) row.flags.push_back(value);
@@ -155,7 +155,7 @@ void RowWords::apply(Row& row) const {
       continue;
     }
     if (column == "model" || column == "gpu" || is_value(column, string)) continue;  // catalogues know more names
-    const Keys guessed = guess_word(column, string);
+    const Settings guessed = guess_word(column, string);
     const bool as_it_is = guessed.size() == 1 && guessed[0].first == column && guessed[0].second == string;
     if (as_it_is) continue;  // the schema's own word
     row.unknown.push_back(std::string(column) + "=" + string +

@@ -13,6 +13,8 @@ namespace preflop::text {
 // --- numbers -------------------------------------------------------------------------------------
 // Unknown is written by the caller; a number that is not finite prints as "n/a" here.
 
+constexpr std::size_t kColumns = 80;  // of everything that is written for people
+
 std::string gib(double bytes, int decimals = 1);  // "71.4 GiB": always GiB, so columns compare
 std::string bytes_si(double bytes);               // "570.4 MB", "112 GB", "1.12 TB": four digits at most
 std::string bytes_iec(double bytes);              // "544 MiB", "71.4 GiB"

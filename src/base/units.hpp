@@ -32,6 +32,8 @@ Result<double> parse_real(std::string_view text, std::string_view where);
 // 0 to 1, written "40%" or "0.4". 40 without the sign is refused, asking for 40%.
 Result<double> parse_fraction(std::string_view text, std::string_view where);
 
+constexpr double kGiB = 1024.0 * 1024 * 1024;  // bytes
+
 // "72GiB", "80GB". A bare number and a bare 80G are refused: they do not say which gigabyte.
 Result<Bytes<double>> parse_bytes(std::string_view text, std::string_view where);
 

@@ -6,22 +6,20 @@ namespace preflop {
 
 namespace {
 
-std::size_t at(TensorId id) { return static_cast<std::size_t>(id); }
-
 // Is the result of this op a partial sum over tp, given which inputs are?
 bool is_partial(const Block& block, const Op& op, const Link& l, const Mesh& mesh) {
   if (mesh.tp == 1) return false;
   if (op.kind == Kind::product) return cut_by_tp(contracted(block, op), mesh);
   if (op.kind == Kind::lookup) return cut_by_tp(op.weights[0].axes, mesh);
   if (op.kind == Kind::add) {
-    return std::all_of(op.in.begin(), op.in.end(), [&](const Operand& in) { return l.partial[at(in.tensor)]; });
+    return std::all_of(op.in.begin(), op.in.end(), [&](const Operand& in) { return l.partial[slot(in.tensor)]; });
   }
   return false;
 }
 
 }  // namespace
 
-const Axes& result_axes(const Block& block, const Op& op) { return block.tensors[at(op.out)].axes; }
+const Axes& result_axes(const Block& block, const Op& op) { return block.tensors[slot(op.out)].axes; }
 
 Axes contracted(const Block& block, const Op& op) {
   Axes out;
@@ -54,17 +52,17 @@ Link link(const Block& block, const Mesh& mesh) {
   l.gradient.assign(n, false);
   l.partial.assign(n, false);
   l.reduced.assign(n, false);
-  l.gradient[at(block.input)] = block.tensors[at(block.input)].element == Element::activation;
+  l.gradient[slot(block.input)] = block.tensors[slot(block.input)].element == Element::activation;
   for (std::size_t i = 0; i < block.ops.size(); ++i) {
     const Op& op = block.ops[i];
-    l.producer[at(op.out)] = static_cast<int>(i);
+    l.producer[slot(op.out)] = static_cast<int>(i);
     bool needs = std::any_of(op.weights.begin(), op.weights.end(), [](const Weight& w) { return w.trains; });
     for (const Operand& in : op.in) {
-      l.readers[at(in.tensor)].push_back(static_cast<int>(i));
-      needs = needs || l.gradient[at(in.tensor)];
+      l.readers[slot(in.tensor)].push_back(static_cast<int>(i));
+      needs = needs || l.gradient[slot(in.tensor)];
     }
-    l.gradient[at(op.out)] = needs;
-    l.partial[at(op.out)] = is_partial(block, op, l, mesh);
+    l.gradient[slot(op.out)] = needs;
+    l.partial[slot(op.out)] = is_partial(block, op, l, mesh);
   }
   // A partial sum stays one through additions of partial sums; any other reader reduces it first.
   for (std::size_t t = 0; t < n; ++t) {
@@ -72,7 +70,7 @@ Link link(const Block& block, const Mesh& mesh) {
     const bool only_partial_adds =
         !l.readers[t].empty() && std::all_of(l.readers[t].begin(), l.readers[t].end(), [&](int r) {
           const Op& op = block.ops[static_cast<std::size_t>(r)];
-          return op.kind == Kind::add && l.partial[at(op.out)];
+          return op.kind == Kind::add && l.partial[slot(op.out)];
         });
     l.reduced[t] = !only_partial_adds;
   }

@@ -6,8 +6,6 @@ namespace preflop {
 
 namespace {
 
-std::size_t at(TensorId id) { return static_cast<std::size_t>(id); }
-
 // Collects saves; a store is listed once, freed by its first saver in forward order.
 class Collector {
  public:
@@ -20,7 +18,7 @@ class Collector {
 
   // The whole storage behind a tensor: all its slices stay alive.
   void store(int saver, const Op& op, Save::What what, TensorId id, std::string_view source) {
-    const StoreId store = block_.tensors[at(id)].store;
+    const StoreId store = block_.tensors[slot(id)].store;
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (items[i].store == store) last_savers[i] = saver;
     }
@@ -40,7 +38,7 @@ class Collector {
   }
   // A copy in the scaled precision of one tensor, shared by the products that read it.
   void quantise(int saver, const Op& op, TensorId id) {
-    const Tensor& t = block_.tensors[at(id)];
+    const Tensor& t = block_.tensors[slot(id)];
     if (quantised_[static_cast<std::size_t>(t.store)]) return;
     quantised_[static_cast<std::size_t>(t.store)] = true;
     push(saver, {op.tag, Save::What::quantised, volume(t.axes, extents_, setting_.mesh), setting_.scaled->width, -1,
@@ -77,11 +75,11 @@ bool input_needed(const Op& op, std::size_t i, const Link& link) {
       return op.weights[0].trains;
     case Kind::product2:
     case Kind::multiply:
-      return link.gradient[at(op.in[1 - i].tensor)];
+      return link.gradient[slot(op.in[1 - i].tensor)];
     case Kind::lookup:
       return op.weights[0].trains;
     default:
-      return link.gradient[at(op.in[i].tensor)];
+      return link.gradient[slot(op.in[i].tensor)];
   }
 }
 
@@ -106,7 +104,7 @@ enum class Part : std::uint8_t { all, result };
 template <class Dropped>
 void save_op(Collector& out, int index, const Op& op, const Block& block, const Link& link, const Setting& setting,
              Part part, const Dropped& dropped) {
-  if (!link.gradient[at(op.out)]) return;
+  if (!link.gradient[slot(op.out)]) return;
   if (part == Part::result) out.store(index, op, Save::What::out, op.out, "kept by the recomputation policy");
   for (const Save& rule : rules_of(op, setting)) {
     switch (rule.what) {
@@ -161,11 +159,11 @@ SavedSet saved_set(const Block& block, const Link& link, const Extents& extents,
   std::vector<int> segment(block.ops.size());
   for (std::size_t i = 0; i < block.ops.size(); ++i) segment[i] = segment_of(block.ops[i], setting);
   const auto maker = [&](TensorId t) {
-    const int op = link.producer[at(t)];
+    const int op = link.producer[slot(t)];
     return op < 0 ? -1 : segment[static_cast<std::size_t>(op)];
   };
   const auto kept_result = [&](TensorId t) {
-    const int op = link.producer[at(t)];
+    const int op = link.producer[slot(t)];
     return op < 0 || !replayed(block.ops[static_cast<std::size_t>(op)], setting);
   };
   Collector kept(block, extents, setting);
@@ -202,7 +200,7 @@ SavedSet saved_set(const Block& block, const Link& link, const Extents& extents,
     if (is_kept) continue;
     int by = segment[static_cast<std::size_t>(all.savers[i])];
     for (std::size_t op = 0; op < block.ops.size(); ++op) {
-      if (item.store >= 0 && block.tensors[at(block.ops[op].out)].store == item.store) by = segment[op];
+      if (item.store >= 0 && block.tensors[slot(block.ops[op].out)].store == item.store) by = segment[op];
     }
     out.dropped.push_back(item);
     out.dropped_saver.push_back(all.savers[i]);

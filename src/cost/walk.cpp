@@ -6,8 +6,6 @@ namespace preflop {
 
 namespace {
 
-std::size_t at(TensorId id) { return static_cast<std::size_t>(id); }
-
 class Walker {
  public:
   Walker(const Block& block, const Link& link, const SavedSet& saved, const Extents& extents, const Setting& setting)
@@ -21,8 +19,8 @@ class Walker {
   Walk run() {
     // The loss starts the walk of a head; every other block receives the gradient of its output.
     if (block_.ops.back().kind != Kind::loss) {
-      gradient_of_[at(block_.output)] =
-          allocate(block_.ops.back().tag, "gradient", block_.tensors[at(block_.output)].axes);
+      gradient_of_[slot(block_.output)] =
+          allocate(block_.ops.back().tag, "gradient", block_.tensors[slot(block_.output)].axes);
     }
     for (std::size_t i = block_.ops.size(); i-- > 0;) step(static_cast<int>(i));
     return std::move(best_);
@@ -39,12 +37,12 @@ class Walker {
   // No gradient arrives at a result that leads neither to the block's output nor to a loss: an indexer's choice.
   void find_reached() {
     reached_.assign(block_.tensors.size(), false);
-    reached_[at(block_.output)] = true;
+    reached_[slot(block_.output)] = true;
     for (std::size_t i = block_.ops.size(); i-- > 0;) {
       const Op& op = block_.ops[i];
-      if (op.kind == Kind::loss) reached_[at(op.out)] = true;
-      if (!reached_[at(op.out)]) continue;
-      for (const Operand& in : op.in) reached_[at(in.tensor)] = true;
+      if (op.kind == Kind::loss) reached_[slot(op.out)] = true;
+      if (!reached_[slot(op.out)]) continue;
+      for (const Operand& in : op.in) reached_[slot(in.tensor)] = true;
     }
   }
 
@@ -65,9 +63,9 @@ class Walker {
   // Adds a contribution to a tensor's gradient: the first one is the buffer, later ones are summed
   // into it and freed after this operator.
   void contribute(TensorId id, int buffer) {
-    int& slot = gradient_of_[at(id)];
-    if (slot < 0) {
-      slot = buffer;
+    int& known = gradient_of_[slot(id)];
+    if (known < 0) {
+      known = buffer;
     } else {
       temporaries_.push_back(buffer);
     }
@@ -102,7 +100,7 @@ class Walker {
     const Axes& in = op.in[0].axes;
     const Axes& out = result_axes(block_, op);
     // A row-parallel result was reduce-scattered: its gradient is gathered first.
-    if (link_.partial[at(op.out)] && cut_by_sp(out, setting_.mesh)) {
+    if (link_.partial[slot(op.out)] && cut_by_sp(out, setting_.mesh)) {
       temporaries_.push_back(allocate_gathered(op.tag, "gathered output gradient", out));
     }
     const bool gathers = gathers_input(block_, op, setting_.mesh);
@@ -110,7 +108,7 @@ class Walker {
         op.tag == Tag::head_out && setting_.stack->gathered_input_kept.value > 0;  // a process-wide buffer
     if (gathers && op.weights[0].trains && !kept)
       temporaries_.push_back(allocate_gathered(op.tag, "gathered input", in));
-    if (link_.gradient[at(op.in[0].tensor)]) {
+    if (link_.gradient[slot(op.in[0].tensor)]) {
       if (gathers) temporaries_.push_back(allocate_gathered(op.tag, "input gradient before the reduce-scatter", in));
       contribute(op.in[0].tensor, allocate(op.tag, "input gradient", in));
     }
@@ -165,12 +163,12 @@ class Walker {
     }
     if (op.kind == Kind::loss) return loss_gradient(op);
     for (const Operand& in : op.in) {
-      if (!link_.gradient[at(in.tensor)]) continue;
-      if (hands_through(op) && gradient_of_[at(in.tensor)] < 0 && out_gradient >= 0) {
+      if (!link_.gradient[slot(in.tensor)]) continue;
+      if (hands_through(op) && gradient_of_[slot(in.tensor)] < 0 && out_gradient >= 0) {
         ++buffers_[static_cast<std::size_t>(out_gradient)].owners;  // handed through, not copied
-        gradient_of_[at(in.tensor)] = out_gradient;
+        gradient_of_[slot(in.tensor)] = out_gradient;
       } else if (!hands_through(op)) {
-        contribute(in.tensor, allocate(op.tag, "gradient", block_.tensors[at(in.tensor)].axes));
+        contribute(in.tensor, allocate(op.tag, "gradient", block_.tensors[slot(in.tensor)].axes));
       }
     }
   }
@@ -178,8 +176,8 @@ class Walker {
   void step(int index) {
     const Op& op = block_.ops[static_cast<std::size_t>(index)];
     replay(index, op);
-    const int out_gradient = gradient_of_[at(op.out)];
-    if (reached_[at(op.out)]) gradients_of_inputs(index, op, out_gradient);
+    const int out_gradient = gradient_of_[slot(op.out)];
+    if (reached_[slot(op.out)]) gradients_of_inputs(index, op, out_gradient);
     note(op.tag);
     for (int t : temporaries_) release(t);
     temporaries_.clear();
@@ -188,7 +186,7 @@ class Walker {
       release_or_hold(op, out_gradient);
     } else if (stands_for_group(index)) {
       for (const Op& other : block_.ops) {
-        if (other.merge == op.merge) release(gradient_of_[at(other.out)]);
+        if (other.merge == op.merge) release(gradient_of_[slot(other.out)]);
       }
     }
     release_held(op.tag);

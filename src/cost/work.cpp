@@ -9,11 +9,10 @@ namespace preflop {
 
 namespace {
 
-std::size_t at(TensorId id) { return static_cast<std::size_t>(id); }
 constexpr double kMultiplyAdd = 2.0;  // a product counts a multiplication and an addition
 
 double bytes_of(const Block& block, TensorId id, const Extents& extents, const Setting& setting) {
-  const Tensor& t = block.tensors[at(id)];
+  const Tensor& t = block.tensors[slot(id)];
   return volume(t.axes, extents, setting.mesh).elements.real() * element_width(t.element, setting);
 }
 
@@ -35,7 +34,7 @@ void add_product2(WorkItem& item, const Block& block, const Op& op, const Link& 
   item.per_key += kMultiplyAdd * item.volume.elements.real();
   for (const Operand& in : op.in) {
     // Operands made inside a fused operator have gradients whenever its inputs do.
-    if (link.gradient[at(in.tensor)]) ++item.backward_passes;
+    if (link.gradient[slot(in.tensor)]) ++item.backward_passes;
   }
 }
 
@@ -62,9 +61,9 @@ void add_product(WorkItem& item, const Block& block, const Op& op, const Link& l
   item.volume = volume(product_axes(block, op), extents, mesh);
   item.forward_flops = kMultiplyAdd * item.volume.elements.real();
   item.shape = shape_of(block, op, extents, mesh, item.volume.elements.real());
-  item.shape.inputs = local(block.tensors[at(op.in[0].tensor)].axes, extents, mesh);
+  item.shape.inputs = local(block.tensors[slot(op.in[0].tensor)].axes, extents, mesh);
   item.shape.results = local(result_axes(block, op), extents, mesh);
-  item.backward_passes = (link.gradient[at(op.in[0].tensor)] ? 1 : 0) + (op.weights[0].trains ? 1 : 0);
+  item.backward_passes = (link.gradient[slot(op.in[0].tensor)] ? 1 : 0) + (op.weights[0].trains ? 1 : 0);
 }
 
 // What attention kernels and their exchange over cp depend on besides FLOPs.
@@ -87,7 +86,7 @@ void add_bytes(WorkItem& item, const Block& block, const Op& op, const Link& lin
   for (const Operand& operand : op.in) {
     const double b = bytes_of(block, operand.tensor, extents, setting);
     in += b;
-    if (link.gradient[at(operand.tensor)]) in_gradients += b;
+    if (link.gradient[slot(operand.tensor)]) in_gradients += b;
   }
   const double out = op.kind == Kind::loss ? 0 : bytes_of(block, op.out, extents, setting);
   double weights = 0;
@@ -185,7 +184,7 @@ void add_moves(Collectives& c, const Block& block, const Op& op, bool gradient, 
 void collect_collectives(BlockCost& out, const Block& block, const Link& link, const Setting& setting) {
   Collectives c(out, setting);
   for (const Op& op : block.ops) {
-    if (op.kind == Kind::move) add_moves(c, block, op, link.gradient[at(op.in[0].tensor)], setting.mesh);
+    if (op.kind == Kind::move) add_moves(c, block, op, link.gradient[slot(op.in[0].tensor)], setting.mesh);
   }
   if (setting.mesh.tp == 1) return;
   std::set<TensorId> gathered;  // once per input, however many products read it
@@ -195,12 +194,12 @@ void collect_collectives(BlockCost& out, const Block& block, const Link& link, c
       if (gathers_input(block, op, setting.mesh)) {
         c.add(CollectiveKind::all_gather, op, in, false);
         if (op.weights[0].trains) c.add(CollectiveKind::all_gather, op, in, true);  // never saved: gathered again
-        if (link.gradient[at(op.in[0].tensor)]) c.add(CollectiveKind::reduce_scatter, op, in, true);
-      } else if (link.gradient[at(op.in[0].tensor)]) {
+        if (link.gradient[slot(op.in[0].tensor)]) c.add(CollectiveKind::reduce_scatter, op, in, true);
+      } else if (link.gradient[slot(op.in[0].tensor)]) {
         c.add(CollectiveKind::all_reduce, op, in, true);
       }
     }
-    if (link.reduced[at(op.out)]) c.reduce(op, result_axes(block, op));
+    if (link.reduced[slot(op.out)]) c.reduce(op, result_axes(block, op));
   }
 }
 

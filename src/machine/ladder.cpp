@@ -4,13 +4,13 @@
 
 #include <cmath>
 
+#include "src/base/units.hpp"
 #include "src/machine/fields.hpp"
 
 namespace preflop::ladder {
 namespace {
 
 constexpr double kMiB = 1024.0 * 1024.0;
-constexpr double kGiB = 1024.0 * kMiB;
 
 Datum no(std::string why) { return {std::nullopt, Rung::unknown, std::move(why)}; }
 

@@ -44,6 +44,7 @@ const char* name(Kind kind);
 enum class Element : std::uint8_t { activation, ids };
 
 using TensorId = std::int16_t;
+inline std::size_t slot(TensorId id) { return static_cast<std::size_t>(id); }
 using StoreId = std::int16_t;
 
 // A view of a storage. Slices of one allocation share a store and keep all of it alive: a block's

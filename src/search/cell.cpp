@@ -261,9 +261,9 @@ void Cells::experts() {
   l.ep = l.etp = 1;
 }
 
-const std::vector<const Row*>& Cells::rows_of(std::uint32_t recompute, std::uint32_t loss) {
+const std::vector<const BlockRow*>& Cells::rows_of(std::uint32_t recompute, std::uint32_t loss) {
   const std::size_t slot = recompute * space_.loss.size() + loss;
-  std::vector<const Row*>& out = rows_[slot];
+  std::vector<const BlockRow*>& out = rows_[slot];
   if (rows_ready_[slot] != 0) return out;
   rows_ready_[slot] = 1;
   Position at = at_;
@@ -333,8 +333,8 @@ void Cells::structure(const Structure& structure) {
       if (!wanted(PlanAxis::recompute, r) || !wanted(PlanAxis::loss, c)) continue;
       set(PlanAxis::recompute, r);
       set(PlanAxis::loss, c);
-      const std::vector<const Row*>& rows = rows_of(r, c);
-      const bool countable = std::all_of(rows.begin(), rows.end(), [](const Row* row) { return row->legal; });
+      const std::vector<const BlockRow*>& rows = rows_of(r, c);
+      const bool countable = std::all_of(rows.begin(), rows.end(), [](const BlockRow* row) { return row->legal; });
       runs_ready_ = false;
       for (Variant& v : variants_) {
         if (!v.feasible) continue;

@@ -70,14 +70,14 @@ class Cells {
   void experts();
   void structures();
   void structure(const Structure& structure);
-  void price(const Structure& structure, const std::vector<const Row*>& rows);
-  void price_variant(const Structure& structure, const std::vector<const Row*>& rows, Variant& variant);
+  void price(const Structure& structure, const std::vector<const BlockRow*>& rows);
+  void price_variant(const Structure& structure, const std::vector<const BlockRow*>& rows, Variant& variant);
   void prepare(const Structure& structure);
   void exclude(const Structure& structure, const Variant& variant);
-  Priced memory_of(const Structure& structure, const std::vector<const Row*>& rows, const Variant& variant) const;
-  double reserved_of(const Variant& variant, std::size_t kind, const std::vector<const Row*>& rows) const;
-  double seconds_of(const Structure& structure, const std::vector<const Row*>& rows, const Variant& variant);
-  const std::vector<const Row*>& rows_of(std::uint32_t recompute, std::uint32_t loss);
+  Priced memory_of(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& variant) const;
+  double reserved_of(const Variant& variant, std::size_t kind, const std::vector<const BlockRow*>& rows) const;
+  double seconds_of(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& variant);
+  const std::vector<const BlockRow*>& rows_of(std::uint32_t recompute, std::uint32_t loss);
 
   const Question& question_;
   const Space& space_;
@@ -96,7 +96,7 @@ class Cells {
   std::vector<StageRun<double>> runs_;
   bool runs_ready_ = false;
   Schedule<double> schedule_;
-  std::vector<std::vector<const Row*>> rows_;  // by recomputation and loss
+  std::vector<std::vector<const BlockRow*>> rows_;  // by recomputation and loss
   std::vector<char> rows_ready_;
   std::uint64_t pruned_ = 0, looked_ = 0, priced_ = 0;
   std::vector<Reason> reasons_;

@@ -8,7 +8,7 @@ namespace preflop {
 // What the layouts of one pipeline share: flights, states, what the forms leave out.
 void Cells::prepare(const Structure& structure) {
   Layout& l = recipe_.layout;
-  const std::vector<const Row*>& rows = rows_of(0, 0);
+  const std::vector<const BlockRow*>& rows = rows_of(0, 0);
   const std::int64_t m = recipe_.micro_batches();
   flights_.clear();
   residues_.clear();
@@ -54,8 +54,8 @@ void Cells::exclude(const Structure& structure, const Variant& v) {
   for (std::uint32_t r = 0; r < space_.recompute.size() && !hopeless; ++r) {
     for (std::uint32_t c = 0; c < space_.loss.size(); ++c) {
       if (!wanted(PlanAxis::recompute, r) || !wanted(PlanAxis::loss, c)) continue;
-      const std::vector<const Row*>& rows = rows_of(r, c);
-      if (!std::all_of(rows.begin(), rows.end(), [](const Row* row) { return row->legal; })) continue;
+      const std::vector<const BlockRow*>& rows = rows_of(r, c);
+      if (!std::all_of(rows.begin(), rows.end(), [](const BlockRow* row) { return row->legal; })) continue;
       set(PlanAxis::recompute, r);
       set(PlanAxis::loss, c);
       runs_ready_ = false;
@@ -68,7 +68,7 @@ void Cells::exclude(const Structure& structure, const Variant& v) {
   for (const PlanAxis axis : {PlanAxis::recompute, PlanAxis::loss, PlanAxis::zero, PlanAxis::hsdp}) set(axis, 0);
 }
 
-void Cells::price_variant(const Structure& structure, const std::vector<const Row*>& rows, Variant& v) {
+void Cells::price_variant(const Structure& structure, const std::vector<const BlockRow*>& rows, Variant& v) {
   Priced p = memory_of(structure, rows, v);
   p.ordinal = space_.ordinal(at_);
   if (timed_) p.seconds = seconds_of(structure, rows, v);
@@ -77,7 +77,7 @@ void Cells::price_variant(const Structure& structure, const std::vector<const Ro
 }
 
 // What the allocator holds where class k is the fullest: the ledger's own rule over the parts of every moment.
-double Cells::reserved_of(const Variant& v, std::size_t k, const std::vector<const Row*>& rows) const {
+double Cells::reserved_of(const Variant& v, std::size_t k, const std::vector<const BlockRow*>& rows) const {
   const std::vector<StageForm>& forms = v.forms[k]->forms;
   std::vector<MomentParts<double>> parts;
   double allocated = -1;
@@ -101,7 +101,7 @@ double Cells::reserved_of(const Variant& v, std::size_t k, const std::vector<con
   return reserved_bytes<double>(*question_.stack, recipe_, Bytes<double>(allocated), peak, parts).number();
 }
 
-Priced Cells::memory_of(const Structure& structure, const std::vector<const Row*>& rows, const Variant& v) const {
+Priced Cells::memory_of(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& v) const {
   Priced out;
   double allocated = -1;
   std::size_t fullest = 0;
@@ -125,7 +125,7 @@ Priced Cells::memory_of(const Structure& structure, const std::vector<const Row*
   return out;
 }
 
-double Cells::seconds_of(const Structure& structure, const std::vector<const Row*>& rows, const Variant& v) {
+double Cells::seconds_of(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& v) {
   if (question_.recipe.mfu) return question_.given_seconds;
   const Prices<double>& prices = tables_.prices(recipe_.layout.vpp > 1, v.accumulates);
   const bool beside = v.states.zero >= 3;  // weights gathered while layers run: add_piece reads the states

@@ -42,7 +42,7 @@ StageClass make_class(const Model& model, const Stage& stage) {
 
 }  // namespace
 
-double evaluate(const Linear& form, const std::vector<const Row*>& rows, const StageSizes& sizes) {
+double evaluate(const Linear& form, const std::vector<const BlockRow*>& rows, const StageSizes& sizes) {
   double out = form.constant;
   for (const FormTerm& t : form.terms) out += rows[t.block]->items[t.item] * (t.fixed + t.per_flight * sizes.flights);
   if (form.dense_whole != 0) out += form.dense_whole * sizes.dense;
@@ -53,7 +53,7 @@ double evaluate(const Linear& form, const std::vector<const Row*>& rows, const S
   return out;
 }
 
-double parameters_of(const StageForms& forms, const std::vector<const Row*>& rows, bool expert) {
+double parameters_of(const StageForms& forms, const std::vector<const BlockRow*>& rows, bool expert) {
   double out = 0;
   for (const FormTerm& t : forms.parameters) {
     if ((t.item == static_cast<std::uint8_t>(Item::expert)) == expert) out += rows[t.block]->items[t.item] * t.fixed;
@@ -114,10 +114,10 @@ Tables::Tables(const Question& question, const Space& space) : question_(questio
   }
 }
 
-Row Tables::make_row(int block, const Position& at) const {
+BlockRow Tables::make_row(int block, const Position& at) const {
   const std::size_t b = static_cast<std::size_t>(block);
   const Recipe r = digits_at(question_, space_, at);
-  Row out;
+  BlockRow out;
   const std::vector<Segment>& segments = segments_[digit(at, PlanAxis::recompute)];
   const Setting setting = setting_of(*question_.model, *question_.stack, r, segments, block);
   out.block = analyse(rewritten_[b][r.layout.cp > 1 ? 1 : 0], setting);
@@ -136,7 +136,7 @@ Row Tables::make_row(int block, const Position& at) const {
   return out;
 }
 
-const Row& Tables::row(int block, const Position& at) {
+const BlockRow& Tables::row(int block, const Position& at) {
   const std::size_t b = static_cast<std::size_t>(block);
   const bool layer = question_.model->is_layer(block);
   const bool experts = question_.model->blocks[b].extents[Axis::experts].get() > 0;
@@ -155,7 +155,7 @@ const Row& Tables::row(int block, const Position& at) {
   std::int32_t& slot = index_[b][n];
   if (slot < 0) {
     slot = static_cast<std::int32_t>(rows_.size());
-    rows_.push_back(std::make_unique<Row>(make_row(block, seen)));
+    rows_.push_back(std::make_unique<BlockRow>(make_row(block, seen)));
   }
   return *rows_[static_cast<std::size_t>(slot)];
 }
@@ -202,7 +202,7 @@ const Structure& Tables::structure(const Position& at) {
 }
 
 const StageForms& Tables::forms(const StageClass& kind, bool pipeline, int zero, bool dense_sharded,
-                                bool expert_sharded, const std::vector<const Row*>& rows) {
+                                bool expert_sharded, const std::vector<const BlockRow*>& rows) {
   int largest = -1;
   if (largest_matters_) {
     double most = 0;
@@ -230,7 +230,7 @@ const StageForms& Tables::forms(const StageClass& kind, bool pipeline, int zero,
 }
 
 double Tables::residue(const StageClass& kind, const Recipe& recipe, const Position& at,
-                       const std::vector<const Row*>& rows) {
+                       const std::vector<const BlockRow*>& rows) {
   auto found = std::find_if(residues_.begin(), residues_.end(), [&](const auto& r) { return r.first == kind.blocks; });
   if (found == residues_.end()) found = residues_.insert(residues_.end(), {kind.blocks, {}});
   const std::array<std::uint32_t, 6> key = {at[0],
@@ -245,7 +245,7 @@ double Tables::residue(const StageClass& kind, const Recipe& recipe, const Posit
   a.model = question_.model;
   a.stack = question_.stack;
   a.recipe = recipe;
-  for (const Row* row : rows) a.blocks.push_back(row->block);
+  for (const BlockRow* row : rows) a.blocks.push_back(row->block);
   double bytes = 0;
   for (const Line& line : lines_at(a, kind.stage, Moment::init)) bytes += line.bytes();
   StageSizes sizes;

@@ -15,7 +15,7 @@
 
 namespace preflop {
 
-struct Row {
+struct BlockRow {
   Items items{};
   std::array<Piece<double>, 2> pieces;  // by `accumulates`
   double weights = 0;                   // elements, of all meshes
@@ -42,13 +42,14 @@ class Tables {
  public:
   Tables(const Question& question, const Space& space);
 
-  const Row& row(int block, const Position& at);
+  const BlockRow& row(int block, const Position& at);
   const Structure& structure(const Position& at);
   // `rows` by block index, under which the largest layer of a stage is looked for.
   const StageForms& forms(const StageClass& kind, bool pipeline, int zero, bool dense_sharded, bool expert_sharded,
-                          const std::vector<const Row*>& rows);
+                          const std::vector<const BlockRow*>& rows);
   // Bytes that the forms leave out: caches and workspaces of a stage. `recipe` is the one of `at`.
-  double residue(const StageClass& kind, const Recipe& recipe, const Position& at, const std::vector<const Row*>& rows);
+  double residue(const StageClass& kind, const Recipe& recipe, const Position& at,
+                 const std::vector<const BlockRow*>& rows);
   // Prices depend on the layout by these alone: are stages interleaved, do gradients accumulate whole (below
   // zero 3), and the loss. Only where the machine's rates are known.
   const Prices<double>& prices(bool interleaved, bool accumulates, std::size_t loss = 0) const {
@@ -60,7 +61,7 @@ class Tables {
 
  private:
   std::uint32_t recompute_seen(int block, std::uint32_t option) const;
-  Row make_row(int block, const Position& at) const;
+  BlockRow make_row(int block, const Position& at) const;
 
   const Question& question_;
   const Space& space_;
@@ -69,7 +70,7 @@ class Tables {
   std::vector<std::array<Block, 2>> rewritten_;        // per block; [1]: with context parallelism
   std::vector<std::vector<std::uint32_t>> canonical_;  // per block and option: the first one that does the same to it
   std::vector<std::vector<std::int32_t>> index_;       // per block: position -> row, -1
-  std::vector<std::unique_ptr<Row>> rows_;
+  std::vector<std::unique_ptr<BlockRow>> rows_;
   std::map<std::array<std::uint32_t, 3>, std::unique_ptr<Structure>> structures_;
   std::vector<std::pair<FormKey, std::unique_ptr<StageForms>>> forms_;
   std::vector<std::pair<std::vector<int>, std::map<std::array<std::uint32_t, 6>, double>>> residues_;
@@ -82,7 +83,7 @@ struct StageSizes {
   double flights = 1, dense = 0, expert = 0;
   std::int64_t dense_group = 1, expert_group = 1;
 };
-double evaluate(const Linear& form, const std::vector<const Row*>& rows, const StageSizes& sizes);
-double parameters_of(const StageForms& forms, const std::vector<const Row*>& rows, bool expert);
+double evaluate(const Linear& form, const std::vector<const BlockRow*>& rows, const StageSizes& sizes);
+double parameters_of(const StageForms& forms, const std::vector<const BlockRow*>& rows, bool expert);
 
 }  // namespace preflop

@@ -22,8 +22,6 @@ Json words(const std::vector<std::string>& items) {
   return out;
 }
 
-Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
 template <class Thing>
 Json data_json(const Thing& thing, std::span<const MachineField> fields) {
   Json out = Json::object();

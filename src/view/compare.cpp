@@ -12,8 +12,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kWidth = 80;
-
 // An estimate, or the first plan of a plan; null otherwise.
 const Json* estimate_of(const Json& json) {
   if (!json.is_object()) return nullptr;
@@ -25,7 +23,7 @@ const Json* estimate_of(const Json& json) {
   return &(*plans)[0];
 }
 
-std::string scalar(const Json& value) {
+std::string plain(const Json& value) {
   if (const auto* s = value.get_ptr<const std::string*>()) return *s;
   if (value.is_null()) return "-";
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -43,7 +41,7 @@ void flatten(const Json& value, const std::string& path, std::map<std::string, J
   }
   if (value.is_array()) {
     std::string text;
-    for (const Json& item : value) text += (text.empty() ? "" : ",") + scalar(item);
+    for (const Json& item : value) text += (text.empty() ? "" : ",") + plain(item);
     out[path] = text;
     return;
   }
@@ -55,7 +53,7 @@ std::string title(const Json& e) {
     const auto s = e.find(section);
     if (s == e.end() || !s->is_object()) return "?";
     const auto v = s->find(key);
-    return v == s->end() ? "?" : scalar(*v);
+    return v == s->end() ? "?" : plain(*v);
   };
   return at("model", "name") + " on " + at("cluster", "gpus") + " x " + at("cluster", "gpu");
 }
@@ -64,7 +62,7 @@ std::string shown(const std::string& path, const Json& value) {
   const auto* d = value.get_ptr<const double*>();
   const auto* i = value.get_ptr<const std::int64_t*>();
   const auto* u = value.get_ptr<const std::uint64_t*>();
-  if (d == nullptr && i == nullptr && u == nullptr) return scalar(value);
+  if (d == nullptr && i == nullptr && u == nullptr) return plain(value);
   const double number = d != nullptr ? *d : i != nullptr ? static_cast<double>(*i) : static_cast<double>(*u);
   if (path.ends_with("_bytes")) return text::gib(number);
   if (path.ends_with("seconds") || path.starts_with("step.breakdown")) return text::seconds(number);
@@ -116,7 +114,7 @@ Json compare_json_value(const Comparison& c) {
 std::string compare_text(const Comparison& c, bool everything) {
   if (c.lines.empty()) return "A and B are the same.\n";
   std::string out = "A  " + c.what_a + "\nB  " + c.what_b + "\n\n";
-  text::Table table(kWidth, 0);
+  text::Table table(text::kColumns, 0);
   const auto right = text::Table::Align::right;
   table.column("").column("A", right).column("B", right).column("B / A", right);
   std::size_t small = 0;

@@ -15,7 +15,6 @@ namespace {
 
 using Made = TraceNode::Op;
 
-constexpr std::size_t kWidth = 80;
 // Terms of a sum that are shown: more at the top than deep inside.
 constexpr std::size_t shown_terms(std::size_t indent) { return indent < 4 ? 8 : 4; }
 
@@ -126,7 +125,7 @@ class Printer {
     indent = std::min<std::size_t>(indent, 40);
     const std::size_t hang = indent + 4;
     bool first = true;
-    for (const std::string& part : text::wrapped(text, kWidth - hang)) {
+    for (const std::string& part : text::wrapped(text, text::kColumns - hang)) {
       out_ += std::string(first ? indent : hang, ' ') + part + "\n";
       first = false;
     }
@@ -186,7 +185,7 @@ std::string explain_text(const Explanation& e, bool everything) {
   if (e.path != e.term) head += "\n" + e.path;
   if (!e.about.empty()) head += "\n" + e.about;
   std::string out;
-  for (const std::string& part : text::wrapped(head, kWidth)) out += part + "\n";
+  for (const std::string& part : text::wrapped(head, text::kColumns)) out += part + "\n";
   Printer printer(everything);
   printer.print(*e.tree, 1, e.unit, 0);
   return out + "\n" + printer.take();
@@ -209,7 +208,7 @@ std::string term_list_text(const std::vector<TermLine>& terms) {
   for (const TermLine& t : terms) {
     if (!t.value) continue;
     std::string left = t.term;
-    for (const std::string& part : text::wrapped(t.says, kWidth - width - 2)) {
+    for (const std::string& part : text::wrapped(t.says, text::kColumns - width - 2)) {
       out += left + std::string(width - left.size() + 2, ' ') + part + "\n";
       left.clear();
     }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "preflop/estimate.hpp"
@@ -18,6 +19,13 @@ std::string json_text(const nlohmann::json& value);
 
 // A number of the contract: whole ones below 2^53 as integers, not finite ones as null.
 nlohmann::json json_number(double value);
+// What is not known is null.
+inline nlohmann::json or_null(const std::optional<double>& value) {
+  return value ? json_number(*value) : nlohmann::json(nullptr);
+}
+inline nlohmann::json or_null(const std::string& value) {
+  return value.empty() ? nlohmann::json(nullptr) : nlohmann::json(value);
+}
 
 // Puts a value at a path such as "memory.stages[0].weights", making what is missing on the way.
 void json_put(nlohmann::json& root, const std::string& path, nlohmann::json value);

@@ -10,11 +10,11 @@ namespace preflop {
 
 namespace {
 
-using Stage = StageMemory<double>;
+using PeakStage = StageMemory<double>;
 
 constexpr std::size_t kColumns = 6;
 
-bool equal(const Stage& a, const Stage& b) {
+bool equal(const PeakStage& a, const PeakStage& b) {
   for (int t = 0; t < kTerms; ++t) {
     if (!(a.terms[t] == b.terms[t])) return false;
   }
@@ -36,7 +36,7 @@ std::vector<std::size_t> chosen_groups(const MemoryEstimate<double>& memory, con
 }
 
 void add_row(text::Table& table, const MemoryEstimate<double>& memory, const std::vector<StageGroup>& groups,
-             const std::string& label, const std::function<std::string(const Stage&)>& cell) {
+             const std::string& label, const std::function<std::string(const PeakStage&)>& cell) {
   std::vector<std::string> cells = {label};
   for (const StageGroup& g : groups) cells.push_back(cell(memory.stages[g.first]));
   table.row(cells);
@@ -47,19 +47,21 @@ std::string one_table(const MemoryEstimate<double>& memory, const std::vector<St
   const bool pipeline = memory.stages.size() > 1;
   table.column(pipeline ? "stage" : "GiB per GPU");
   for (const StageGroup& g : groups) table.column(pipeline ? stage_range(memory, g) : "", text::Table::Align::right);
-  if (pipeline) add_row(table, memory, groups, "layers in it", [](const Stage& s) { return std::to_string(s.layers); });
+  if (pipeline)
+    add_row(table, memory, groups, "layers in it", [](const PeakStage& s) { return std::to_string(s.layers); });
   static constexpr const char* kLabels[kTerms] = {"weights",     "gradients",       "optimizer states",
                                                   "activations", "logits and loss", "buffers of the stack",
                                                   "transients"};
   for (int t = 0; t < kTerms; ++t)
-    add_row(table, memory, groups, kLabels[t], [t](const Stage& s) { return gib(s.terms[t].number()); });
+    add_row(table, memory, groups, kLabels[t], [t](const PeakStage& s) { return gib(s.terms[t].number()); });
   table.rule();
-  add_row(table, memory, groups, "allocated by tensors", [](const Stage& s) { return gib(s.allocated.number()); });
-  add_row(table, memory, groups, "reserved by allocator", [](const Stage& s) { return gib(s.reserved.number()); });
-  add_row(table, memory, groups, "outside (CUDA, NCCL)", [](const Stage& s) { return gib(s.context.number()); });
-  add_row(table, memory, groups, "on the device", [](const Stage& s) { return gib(s.device.number()); });
+  add_row(table, memory, groups, "allocated by tensors", [](const PeakStage& s) { return gib(s.allocated.number()); });
+  add_row(table, memory, groups, "reserved by allocator", [](const PeakStage& s) { return gib(s.reserved.number()); });
+  add_row(table, memory, groups, "outside (CUDA, NCCL)", [](const PeakStage& s) { return gib(s.context.number()); });
+  add_row(table, memory, groups, "on the device", [](const PeakStage& s) { return gib(s.device.number()); });
   if (memory.capacity)
-    add_row(table, memory, groups, "of a capacity of", [&](const Stage&) { return gib(memory.capacity->number()); });
+    add_row(table, memory, groups, "of a capacity of",
+            [&](const PeakStage&) { return gib(memory.capacity->number()); });
   return table.str();
 }
 

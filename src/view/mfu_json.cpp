@@ -7,9 +7,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json or_null(const std::optional<double>& value) { return value ? json_number(*value) : Json(nullptr); }
-Json or_null(const std::string& value) { return value.empty() ? Json(nullptr) : Json(value); }
-
 const char* name_of(Measurement::Kind kind) {
   static constexpr const char* kNames[] = {"tokens_per_second", "tokens_per_second_per_gpu", "step_seconds",
                                            "tflops_per_gpu"};

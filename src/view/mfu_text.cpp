@@ -9,8 +9,7 @@ namespace preflop {
 
 namespace {
 
-constexpr std::size_t kWidth = 80;
-constexpr std::size_t kLabel = 11;  // "Predicted  "
+constexpr std::size_t kLeft = 11;  // "Predicted  "
 
 // Lines of at most `width` columns; a percent sign stays with its number.
 std::vector<std::string> lines_of(std::string body, std::size_t width) {
@@ -23,16 +22,17 @@ std::vector<std::string> lines_of(std::string body, std::size_t width) {
 
 std::string labelled(const std::string& label, const std::string& body) {
   std::string out;
-  for (const std::string& line : lines_of(body, kWidth - kLabel)) {
+  for (const std::string& line : lines_of(body, text::kColumns - kLeft)) {
     const std::string left = out.empty() ? label : "";
-    out += left + std::string(kLabel - left.size(), ' ') + line + "\n";
+    out += left + std::string(kLeft - left.size(), ' ') + line + "\n";
   }
   return out;
 }
 
 std::string bullet(const std::string& body) {
   std::string out;
-  for (const std::string& line : lines_of(body, kWidth - 4)) out += (out.empty() ? "  - " : "    ") + line + "\n";
+  for (const std::string& line : lines_of(body, text::kColumns - 4))
+    out += (out.empty() ? "  - " : "    ") + line + "\n";
   return out;
 }
 
@@ -49,7 +49,7 @@ std::string first_line(const Utilisation& u, const Estimate& e) {
   const std::string line = e.model.name + " on " + gpus + ": MFU " + text::percent(u.mfu) + " (" +
                            u.conventions.front().convention->name + ").";
   std::string out;
-  for (const std::string& part : text::wrapped(line, kWidth)) out += part + "\n";
+  for (const std::string& part : text::wrapped(line, text::kColumns)) out += part + "\n";
   return out;
 }
 
@@ -85,7 +85,7 @@ std::string peak_notes(const Utilisation& u) {
 
 std::string table_text(const Utilisation& u) {
   const bool two = u.conventions.front().mfu_of_given.has_value();
-  text::Table table(kWidth, 2);
+  text::Table table(text::kColumns, 2);
   table.column("convention").column("GFLOP/token", text::Table::Align::right);
   table.column("TFLOP/s/GPU", text::Table::Align::right).column("MFU", text::Table::Align::right);
   if (two) table.column("of --peak", text::Table::Align::right);
@@ -114,7 +114,7 @@ std::string predicted_text(const Utilisation& u) {
                                    (points >= 0 ? "unexplained" : "above it"));
 }
 
-std::string assumed_text(const Estimate& e, bool everything) {
+std::string assumed_here_text(const Estimate& e, bool everything) {
   std::vector<std::string> all = e.recipe.assumed;
   all.insert(all.end(), e.cluster.assumed.begin(), e.cluster.assumed.end());
   if (all.empty()) return "";
@@ -137,7 +137,7 @@ std::string mfu_text(const Utilisation& u, const Estimate& e, const TextOptions&
     if (!is_about_peak(cause)) causes += bullet(cause.text);
   }
   if (!causes.empty()) out += "\nLikely causes\n" + causes;
-  return out + assumed_text(e, options.everything);
+  return out + assumed_here_text(e, options.everything);
 }
 
 }  // namespace preflop

@@ -10,13 +10,12 @@ namespace preflop {
 
 namespace {
 
-constexpr std::size_t kWidth = 80;
 constexpr std::size_t kReasons = 5;
 
 std::string paragraph(const std::string& body, std::size_t indent = 0) {
   std::string out;
   bool first = true;
-  for (const std::string& line : text::wrapped(body, kWidth - indent - 2)) {
+  for (const std::string& line : text::wrapped(body, text::kColumns - indent - 2)) {
     out += std::string(indent + (first ? 0 : 2), ' ') + line + "\n";
     first = false;
   }
@@ -37,7 +36,7 @@ std::string plans_table(const Plan& plan) {
   const auto any = [&](auto&& says) { return std::any_of(plan.plans.begin(), plan.plans.end(), says); };
   const bool experts = any([](const Estimate& e) { return e.recipe.layout.ep * e.recipe.layout.etp > 1; });
   const bool context = any([](const Estimate& e) { return e.recipe.layout.cp > 1; });
-  text::Table table(kWidth, 0);
+  text::Table table(text::kColumns, 0);
   const auto right = text::Table::Align::right;
   table.column("#", right);
   if (many) table.column("GPUs", right);
@@ -65,7 +64,7 @@ std::string plans_table(const Plan& plan) {
 
 std::string scaling_table(const Plan& plan) {
   if (plan.clusters.size() < 2) return "";
-  text::Table table(kWidth, 2);
+  text::Table table(text::kColumns, 2);
   const auto right = text::Table::Align::right;
   table.column("GPUs", right)
       .column("GPU")
@@ -95,7 +94,7 @@ std::string space_text(const Plan& plan, bool everything) {
                                      text::grouped(static_cast<long long>(s.priced)) + " were priced one by one and " +
                                      text::grouped(static_cast<long long>(s.pruned)) +
                                      " excluded by a rule or a bound. Most often refused because:");
-  text::Table table(kWidth, 2);
+  text::Table table(text::kColumns, 2);
   table.column("", text::Table::Align::right).column("");
   std::size_t shown = 0;
   for (const SpaceReport::Rejected& r : s.rejected) {

@@ -11,11 +11,9 @@ namespace preflop {
 
 namespace {
 
-constexpr std::size_t kWidth = 80;
-
 std::string wrapped(const std::string& body) {
   std::string out;
-  for (const std::string& line : text::wrapped(body, kWidth - 2)) out += "  " + line + "\n";
+  for (const std::string& line : text::wrapped(body, text::kColumns - 2)) out += "  " + line + "\n";
   return out;
 }
 
@@ -34,7 +32,7 @@ std::string days_text(const RunEstimate<double>& r) {
     if (r.losses[i].number() > 0) parts.push_back({words(static_cast<RunLoss>(i)), r.losses[i].number()});
   }
   std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.seconds > b.seconds; });
-  text::Table table(kWidth, 4);
+  text::Table table(text::kColumns, 4);
   table.column("").column("", text::Table::Align::right).column("", text::Table::Align::right).column("");
   for (const Part& p : parts) {
     const double share = p.seconds / r.expected.number();

@@ -14,13 +14,12 @@ namespace preflop {
 
 namespace {
 
-constexpr std::size_t kWidth = 80;
 constexpr std::size_t kLabel = 12;  // the column of headings: "Recipe      "
 
 // Text after a heading in the first columns, wrapped under itself.
 std::string section(const std::string& heading, const std::string& body) {
   std::string out;
-  for (const std::string& line : text::wrapped(body, kWidth - kLabel)) {
+  for (const std::string& line : text::wrapped(body, text::kColumns - kLabel)) {
     const std::string left = out.empty() ? heading : "";
     out += left + std::string(kLabel - std::min(left.size(), kLabel), ' ') + line + "\n";
   }
@@ -59,7 +58,7 @@ std::string verdict_words(const Estimate& e) {
 std::string first_line(const Estimate& e) {
   std::string out;
   for (const std::string& line :
-       text::wrapped(e.model.name + " on " + cluster_words(e.cluster) + ": " + verdict_words(e) + ".", kWidth))
+       text::wrapped(e.model.name + " on " + cluster_words(e.cluster) + ": " + verdict_words(e) + ".", text::kColumns))
     out += line + "\n";
   return out;
 }
@@ -126,7 +125,7 @@ std::string moments_text(const MemoryEstimate<double>& m) {
     first = false;
   }
   std::string wrapped;
-  for (const std::string& line : text::wrapped(out + ".", kWidth - 2)) wrapped += "  " + line + "\n";
+  for (const std::string& line : text::wrapped(out + ".", text::kColumns - 2)) wrapped += "  " + line + "\n";
   return wrapped;
 }
 
@@ -135,7 +134,7 @@ std::string compute_text(const Estimate& e) {
   const auto flops = [](const FlopsPerToken<double>& f) { return text::scientific(f.number(), 4); };
   const double again = c.hardware.number() / c.model.number();
   std::string out = "\nFLOPs per token\n";
-  text::Table table(kWidth, 2);
+  text::Table table(text::kColumns, 2);
   table.column("").column("", text::Table::Align::right).column("");
   table.row({"useful (" + c.convention + ")", flops(c.model), "6N + attention over all keys; MFU counts these"});
   table.row({"  6 x parameters", flops(c.six_n), ""});
@@ -153,7 +152,7 @@ std::string breakdown_text(const StepEstimate<double>& s) {
   }
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return s.breakdown[b]->number() < s.breakdown[a]->number(); });
-  text::Table table(kWidth, 2);
+  text::Table table(text::kColumns, 2);
   table.column("").column("", text::Table::Align::right).column("", text::Table::Align::right);
   for (int i : order) {
     const double seconds = s.breakdown[i]->number();
@@ -196,7 +195,7 @@ std::string waterfall_text(const StepEstimate<double>& s) {
   }
   if (kernels < 0) out += "; " + s.mfu_convention + " counts " + text::fixed(-kernels, 1) + " that a causal mask skips";
   std::string wrapped;
-  for (const std::string& line : text::wrapped(out + ".", kWidth - 2)) wrapped += "  " + line + "\n";
+  for (const std::string& line : text::wrapped(out + ".", text::kColumns - 2)) wrapped += "  " + line + "\n";
   return wrapped;
 }
 
@@ -243,7 +242,7 @@ std::string assumed_text(const Estimate& e, bool everything) {
   std::string out = "\nAssumed (give the flag to change it)\n";
   for (std::size_t i = 0; i < shown; ++i) {
     bool first = true;
-    for (const std::string& line : text::wrapped(all[i], kWidth - 4)) {
+    for (const std::string& line : text::wrapped(all[i], text::kColumns - 4)) {
       out += (first ? "  " : "    ") + line + "\n";
       first = false;
     }
@@ -268,7 +267,7 @@ std::string warnings_text(const Estimate& e) {
   std::string out;
   for (const std::string& warning : e.warnings) {
     bool first = true;
-    for (const std::string& line : text::wrapped("Note: " + warning, kWidth - 2)) {
+    for (const std::string& line : text::wrapped("Note: " + warning, text::kColumns - 2)) {
       out += (first ? "" : "  ") + line + "\n";
       first = false;
     }
@@ -288,7 +287,7 @@ std::string estimate_text(const Estimate& e, const TextOptions& options) {
 }
 
 std::string napkin_text(const NapkinInput& in, const Napkin& n, const NapkinWords& words) {
-  text::Table table(kWidth, 0);
+  text::Table table(text::kColumns, 0);
   table.column("").column("", text::Table::Align::right).column("");
   const double each = n.state.number() / in.params;
   table.row({"state", text::bytes_si(n.state.number()),

@@ -1,5 +1,6 @@
 // One measured row: the recipe it became and the prediction's ledger beside the measurement.
 #include "src/base/text.hpp"
+#include "src/base/units.hpp"
 #include "src/view/memory_text.hpp"
 #include "src/view/validate.hpp"
 
@@ -7,14 +8,12 @@ namespace preflop {
 
 namespace {
 
-constexpr std::size_t kWidth = 80;
-constexpr double kGiB = 1024.0 * 1024 * 1024;
-
 std::string section(const std::string& title, const std::vector<std::string>& items, const char* none) {
   std::string joined;
   for (const std::string& item : items) joined += (joined.empty() ? "" : "; ") + item;
   std::string out = title + "\n";
-  for (const std::string& line : text::wrapped(joined.empty() ? none : joined, kWidth - 2)) out += "  " + line + "\n";
+  for (const std::string& line : text::wrapped(joined.empty() ? none : joined, text::kColumns - 2))
+    out += "  " + line + "\n";
   return out;
 }
 
@@ -41,13 +40,13 @@ std::string command_line(const RowRequest& row) {
   return out;
 }
 
-std::string amount(const Entry& e, const std::optional<double>& v) {
+std::string exact_amount(const Entry& e, const std::optional<double>& v) {
   if (!v) return "-";
   return e.metric == "time.step_seconds" ? text::fixed(*v, 3) + " s" : text::fixed(*v / kGiB, 2) + " GiB";
 }
 
 std::string readings_text(const std::vector<Entry>& entries) {
-  text::Table table(kWidth, 2);
+  text::Table table(text::kColumns, 2);
   table.column("")
       .column("measured", text::Table::Align::right)
       .column("predicted", text::Table::Align::right)
@@ -59,15 +58,15 @@ std::string readings_text(const std::vector<Entry>& entries) {
                              : e.convention.empty() ? ""
                                                     : "converted: " + e.convention;
     const auto word = [](const std::string& text) { return text.empty() ? std::string("-") : text; };
-    table.row({e.metric, verdict ? word(e.measured_verdict) : amount(e, e.measured),
-               verdict ? word(e.predicted_verdict) : amount(e, e.predicted),
+    table.row({e.metric, verdict ? word(e.measured_verdict) : exact_amount(e, e.measured),
+               verdict ? word(e.predicted_verdict) : exact_amount(e, e.predicted),
                e.error && !verdict ? text::percent(*e.error) : "", note});
   }
   return table.str();
 }
 
 std::string time_text(const StepEstimate<double>& step) {
-  text::Table table(kWidth, 2);
+  text::Table table(text::kColumns, 2);
   table.column("").column("seconds", text::Table::Align::right).column("share", text::Table::Align::right);
   for (int i = 0; i < kLost; ++i) {
     if (!step.breakdown[i] || step.breakdown[i]->number() == 0) continue;
@@ -85,7 +84,7 @@ std::string explain_row_text(const Row& row, const Explained& explained) {
   std::string out = row.id + " (" + row.where + ")";
   if (r.skip) out += ": skipped: " + r.skip.reason;
   out += "\n";
-  if (!r.model.empty()) out += "  " + text::truncated(r.model, kWidth - 2) + "\n";
+  if (!r.model.empty()) out += "  " + text::truncated(r.model, text::kColumns - 2) + "\n";
   out += "\n" + readings_text(explained.entries);
   out += "\n" + section("The row as a command", {command_line(r)}, "-");
   std::vector<std::string> machine;

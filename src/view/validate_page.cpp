@@ -8,25 +8,13 @@
 #include "src/base/math.hpp"
 #include "src/base/text.hpp"
 #include "src/view/validate.hpp"
+#include "src/view/validate_words.hpp"
 
 namespace preflop {
 
 namespace {
 
 constexpr std::size_t kWorst = 20;
-constexpr double kGiB = 1024.0 * 1024 * 1024;
-
-struct Metric {
-  const char* name;
-  const char* title;
-  const char* file;
-};
-constexpr std::array kMetrics = {Metric{"time.step_seconds", "Step time", "accuracy-time.svg"},
-                                 Metric{"memory.allocated", "Memory allocated", "accuracy-allocated.svg"},
-                                 Metric{"memory.reserved", "Memory reserved", "accuracy-reserved.svg"},
-                                 Metric{"memory.device", "Memory of the device", "accuracy-device.svg"}};
-
-std::string percent(const std::optional<double>& v) { return v ? text::fixed(*v * 100, 1) : "-"; }
 
 std::string error_table(const std::vector<Summary>& all, const std::string& metric) {
   std::string out =
@@ -35,9 +23,9 @@ std::string error_table(const std::vector<Summary>& all, const std::string& metr
   for (const Summary& s : all) {
     if (s.metric != metric) continue;
     out += fmt::format("| {}{} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", s.source,
-                       s.convention.empty() ? "" : " (" + s.convention + ")", s.n, s.skipped, percent(s.mape),
-                       percent(s.median), percent(s.p90), percent(s.max), percent(s.bias), percent(s.naive_mape),
-                       percent(s.coverage), percent(s.half_width));
+                       s.convention.empty() ? "" : " (" + s.convention + ")", s.n, s.skipped, error_percent(s.mape),
+                       error_percent(s.median), error_percent(s.p90), error_percent(s.max), error_percent(s.bias),
+                       error_percent(s.naive_mape), error_percent(s.coverage), error_percent(s.half_width));
   }
   return out;
 }
@@ -60,10 +48,6 @@ std::string skip_table(const Mapping& m) {
   return out;
 }
 
-std::string amount(const Entry& e, double v) {
-  return e.metric == "time.step_seconds" ? text::seconds(v) : text::fixed(v / kGiB, 1) + " GiB";
-}
-
 std::string worst_table(const Report& report) {
   std::vector<const Entry*> off;
   for (const Entry& e : report.entries) {
@@ -75,7 +59,7 @@ std::string worst_table(const Report& report) {
   std::string out = "| row | metric | measured | predicted | error % |\n|---|---|---:|---:|---:|\n";
   for (const Entry* e : off)
     out += fmt::format("| {} | {} | {} | {} | {} |\n", e->id, e->metric, amount(*e, *e->measured),
-                       amount(*e, *e->predicted), percent(e->error));
+                       amount(*e, *e->predicted), error_percent(e->error));
   return out;
 }
 
@@ -150,7 +134,7 @@ std::string accuracy_page(const Report& report) {
     const bool any =
         std::any_of(all.begin(), all.end(), [&](const Summary& s) { return s.metric == metric.name && s.n > 0; });
     out += fmt::format("\n## {}\n\n", metric.title) + error_table(all, metric.name);
-    if (any) out += fmt::format("\n![{}: predicted against measured]({})\n", metric.title, metric.file);
+    if (any) out += fmt::format("\n![{}: predicted against measured]({})\n", metric.title, metric.picture);
     const bool some =
         std::any_of(stated.begin(), stated.end(), [&](const Summary& s) { return s.metric == metric.name && s.n > 0; });
     if (some) out += "\nRows with nothing assumed:\n\n" + error_table(stated, metric.name);

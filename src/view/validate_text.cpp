@@ -5,32 +5,22 @@
 
 #include "src/base/text.hpp"
 #include "src/view/validate.hpp"
+#include "src/view/validate_words.hpp"
 
 namespace preflop {
 
 namespace {
 
 using text::Table;
-constexpr std::size_t kWidth = 80;
 constexpr std::size_t kFewReasons = 12;
-constexpr double kGiB = 1024.0 * 1024 * 1024;
 
-struct Metric {
-  const char* name;
-  const char* title;
-};
-constexpr std::array kMetrics = {
-    Metric{"time.step_seconds", "Step time"}, Metric{"memory.allocated", "Memory allocated"},
-    Metric{"memory.reserved", "Memory reserved"}, Metric{"memory.device", "Memory of the device"}};
-
-std::string percent(const std::optional<double>& v) { return v ? text::fixed(*v * 100, 1) : "-"; }
 std::string num(std::size_t v) { return std::to_string(v); }
 
 std::string label(const Summary& s) { return s.source + (s.convention.empty() ? "" : " (" + s.convention + ")"); }
 
 void add_row(Table& table, const std::string& name, const Summary& s) {
-  table.row({name, num(s.n), num(s.skipped), percent(s.mape), percent(s.median), percent(s.p90), percent(s.max),
-             percent(s.bias), percent(s.naive_mape)});
+  table.row({name, num(s.n), num(s.skipped), error_percent(s.mape), error_percent(s.median), error_percent(s.p90),
+             error_percent(s.max), error_percent(s.bias), error_percent(s.naive_mape)});
 }
 
 const Summary* find(const std::vector<Summary>& all, const Summary& like) {
@@ -54,7 +44,7 @@ struct Hidden {
 
 std::string error_table(const Metric& metric, const std::vector<Summary>& all, const std::vector<Summary>& stated,
                         bool verbose) {
-  Table table(kWidth, 2);
+  Table table(text::kColumns, 2);
   table.column("").column("n", Table::Align::right).column("skip", Table::Align::right);
   for (const char* title : {"MAPE", "median", "p90", "max", "bias", "naive"}) table.column(title, Table::Align::right);
   std::size_t rows = 0;
@@ -77,7 +67,7 @@ std::string error_table(const Metric& metric, const std::vector<Summary>& all, c
 }
 
 std::string fit_table(const std::vector<Summary>& all, bool verbose) {
-  Table table(kWidth, 2);
+  Table table(text::kColumns, 2);
   table.column("");
   for (const char* title : {"n", "skip", "false fit", "false OOM", "tight"}) table.column(title, Table::Align::right);
   bool any = false;
@@ -95,26 +85,26 @@ std::string fit_table(const std::vector<Summary>& all, bool verbose) {
   return any ? "\nDoes it fit: rows that ran or ran out of memory\n" + table.str() : "";
 }
 
-std::string wrapped(const std::string& line) {
+std::string lines(const std::string& line) {
   std::string out;
-  for (const std::string& part : text::wrapped(line, kWidth)) out += part + "\n";
+  for (const std::string& part : text::wrapped(line, text::kColumns)) out += part + "\n";
   return out;
 }
 
 std::string mapping_text(const Mapping& m, bool everything) {
   std::string out =
-      "\n" + wrapped(num(m.rows) + " rows. " + num(m.stated) +
-                     " state model or shape, GPU, count, sequence, micro-batch and kind of training: " + num(m.legal) +
-                     " are predicted, " + num(m.not_built) + " need what is not built yet, " + num(m.duplicates) +
-                     " repeat another row, " + num(m.stated - m.legal - m.not_built - m.duplicates) +
-                     " are skipped for another reason" +
-                     (m.share() ? ": " + text::percent(*m.share()) + " of those that could be predicted are." : "."));
+      "\n" + lines(num(m.rows) + " rows. " + num(m.stated) +
+                   " state model or shape, GPU, count, sequence, micro-batch and kind of training: " + num(m.legal) +
+                   " are predicted, " + num(m.not_built) + " need what is not built yet, " + num(m.duplicates) +
+                   " repeat another row, " + num(m.stated - m.legal - m.not_built - m.duplicates) +
+                   " are skipped for another reason" +
+                   (m.share() ? ": " + text::percent(*m.share()) + " of those that could be predicted are." : "."));
   std::vector<std::pair<std::size_t, std::string>> reasons;
   for (const auto& [key, n] : m.reasons) reasons.emplace_back(n, key.second);
   std::stable_sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   if (reasons.empty()) return out;
   out += "\nRows that are not predicted, by reason\n";
-  Table table(kWidth, 2);
+  Table table(text::kColumns, 2);
   table.column("", Table::Align::right).column("");
   for (std::size_t i = 0; i < reasons.size() && (everything || i < kFewReasons); ++i)
     table.row({num(reasons[i].first), reasons[i].second});
@@ -129,11 +119,6 @@ std::string short_name(const std::string& metric) {
   return metric.starts_with("time") ? "time" : metric.substr(metric.find('.') + 1);
 }
 
-std::string amount(const Entry& e, const std::optional<double>& v) {
-  if (!v) return "-";
-  return e.metric == "time.step_seconds" ? text::seconds(*v) : text::fixed(*v / kGiB, 1) + " GiB";
-}
-
 std::string worst_text(const Report& report, std::size_t n) {
   std::vector<const Entry*> off;
   for (const Entry& e : report.entries) {
@@ -142,7 +127,7 @@ std::string worst_text(const Report& report, std::size_t n) {
   std::stable_sort(off.begin(), off.end(),
                    [](const Entry* a, const Entry* b) { return std::fabs(*a->error) > std::fabs(*b->error); });
   if (off.empty() || n == 0) return "";
-  Table table(kWidth, 2);
+  Table table(text::kColumns, 2);
   table.column("")
       .column("")
       .column("measured", Table::Align::right)
@@ -151,12 +136,12 @@ std::string worst_text(const Report& report, std::size_t n) {
   for (std::size_t i = 0, shown = 0; i < off.size() && shown < n; ++i) {
     const Entry& e = *off[i];
     if (e.metric == "fit.verdict") continue;
-    table.row({short_name(e.metric), e.id, amount(e, e.measured), amount(e, e.predicted), percent(e.error)});
+    table.row({short_name(e.metric), e.id, amount(e, e.measured), amount(e, e.predicted), error_percent(e.error)});
     ++shown;
   }
   std::string out = table.empty() ? "" : "\nFarthest off\n" + table.str();
   std::size_t wrong = 0;
-  Table verdicts(kWidth, 2);
+  Table verdicts(text::kColumns, 2);
   verdicts.column("").column("measured").column("predicted");
   for (const Entry* e : off) {
     if (e->metric == "fit.verdict" && wrong++ < n) verdicts.row({e->id, e->measured_verdict, e->predicted_verdict});
@@ -179,11 +164,11 @@ std::string first_line(const Report& report, const std::vector<Summary>& all) {
       if (s.source == "all" && s.metric == metric.name && s.convention.empty() && s.mape) {
         std::string title = metric.title;
         title[0] = static_cast<char>(title[0] - 'A' + 'a');
-        out += "; " + title + " off by " + percent(s.mape) + " % (mean of " + num(s.n) + ")";
+        out += "; " + title + " off by " + error_percent(s.mape) + " % (mean of " + num(s.n) + ")";
       }
     }
   }
-  return wrapped(out + ".");
+  return lines(out + ".");
 }
 
 }  // namespace
@@ -197,7 +182,7 @@ std::string validate_text(const Report& report, const ValidateTextOptions& optio
   out += fit_table(all, options.everything);
   bool naive = std::any_of(all.begin(), all.end(), [](const Summary& s) { return s.naive_mape.has_value(); });
   if (naive) {
-    out += "\n" + wrapped(
+    out += "\n" + lines(
                       "naive: one constant MFU for the source, fitted in hindsight to its other rows; a prediction "
                       "must beat it to be worth anything.");
   }

@@ -7,12 +7,11 @@ namespace preflop {
 
 namespace {
 
-constexpr std::size_t kWidth = 78;
 constexpr std::size_t kShown = 4;
 
-std::string paragraph(const std::string& body) {
+std::string passage(const std::string& body) {
   std::string out;
-  for (const std::string& line : text::wrapped(body, kWidth)) out += line + "\n";
+  for (const std::string& line : text::wrapped(body, text::kColumns - 2)) out += line + "\n";
   return out;
 }
 
@@ -63,23 +62,22 @@ std::string why_not_text(const WhyNot& a) {
   };
   switch (a.verdict) {
     case WhyNot::Verdict::illegal:
-      out = paragraph("Illegal: " + a.because + ".");
+      out = passage("Illegal: " + a.because + ".");
       break;
     case WhyNot::Verdict::short_of_memory:
-      out = paragraph("Does not fit, in its best form: " + plan(*a.asked) + ": " + a.because + ".");
+      out = passage("Does not fit, in its best form: " + plan(*a.asked) + ": " + a.because + ".");
       break;
     case WhyNot::Verdict::slower:
-      out =
-          paragraph("Slower by " + text::percent(a.asked->step->seconds.number() / a.best->step->seconds.number() - 1) +
+      out = passage("Slower by " + text::percent(a.asked->step->seconds.number() / a.best->step->seconds.number() - 1) +
                     " in its best form: " + plan(*a.asked) + ".");
-      out += paragraph("Because: " + a.because + ".");
+      out += passage("Because: " + a.because + ".");
       break;
     case WhyNot::Verdict::best:
-      out = paragraph("Nothing speaks against it: no layout is faster. " + (a.asked ? plan(*a.asked) : std::string()) +
-                      ".");
+      out = passage("Nothing speaks against it: no layout is faster. " + (a.asked ? plan(*a.asked) : std::string()) +
+                    ".");
       return out;
   }
-  if (a.best) out += paragraph("The best: " + plan(*a.best) + ".");
+  if (a.best) out += passage("The best: " + plan(*a.best) + ".");
   return out;
 }
 

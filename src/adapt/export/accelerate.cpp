@@ -5,7 +5,7 @@ namespace preflop {
 
 namespace {
 
-struct Yaml {
+struct FlatYaml {
   Exported out;
   std::string section;
   void begin(const std::string& name) {
@@ -28,7 +28,7 @@ Result<Exported> export_accelerate(const Problem& p, const Request& request) {
   if (l.pp > 1 || l.ep > 1)
     return Error{"--to", std::string("accelerate has no ") + (l.pp > 1 ? "pp" : "ep"), "--pp 1 --ep 1"};
   if (l.zero == 1) return Error{"--to", "accelerate with FSDP has no zero 1", "--zero 3, or --to deepspeed"};
-  Yaml y;
+  FlatYaml y;
   y.out.text = rest_line(p, request, {"tp", "pp", "cp", "dp", "zero", "hsdp"}, y.out.left_out);
   const bool sharded = l.zero >= 2;
   y.set("compute_environment", std::string("LOCAL_MACHINE"));

@@ -26,6 +26,7 @@ std::int64_t whole(const Flat& from, const std::string& path) {
       part = part * 10 + (c - '0');
       digits = true;
     } else if (c == '*') {
+      if (part > 0 && product > (std::int64_t{1} << 53) / part) return 0;
       product *= part;
       part = 0;
     } else if (c != ' ' && c != '_') {

@@ -57,7 +57,7 @@ void copy(const Flat& from, const char* path, const char* key, Request& out) {
   if (at != from.end() && !at->second.empty() && at->second != "null") out.keys[key] = at->second;
 }
 
-std::int64_t whole(const Flat& from, const std::string& path) {
+std::int64_t digits_at(const Flat& from, const std::string& path) {
   const auto at = from.find(path);
   std::int64_t out = 0;
   if (at == from.end()) return 0;
@@ -80,24 +80,24 @@ void read_nanotron(const Flat& y, Request& out) {
         std::pair("optimizer.zero_stage", "zero"), std::pair("tokens.sequence_length", "seq"),
         std::pair("tokens.micro_batch_size", "micro_batch")})
     copy(y, path, key, out);
-  const std::int64_t dp = std::max<std::int64_t>(1, whole(y, "parallelism.dp"));
+  const std::int64_t dp = std::max<std::int64_t>(1, digits_at(y, "parallelism.dp"));
   const std::int64_t batch =
-      whole(y, "tokens.micro_batch_size") * whole(y, "tokens.batch_accumulation_per_replica") * dp;
+      digits_at(y, "tokens.micro_batch_size") * digits_at(y, "tokens.batch_accumulation_per_replica") * dp;
   if (batch > 0) out.keys["global_batch"] = std::to_string(batch);
-  if (whole(y, "parallelism.tp") > 1)
+  if (digits_at(y, "parallelism.tp") > 1)
     out.keys["sp"] = text_at(y, "parallelism.tp_mode") == "REDUCE_SCATTER" ? "true" : "false";
-  if (whole(y, "parallelism.pp") > 1)
+  if (digits_at(y, "parallelism.pp") > 1)
     out.keys["schedule"] = text_at(y, "parallelism.pp_engine") == "1f1b" ? "1f1b" : "gpipe";
   out.keys["recompute"] = text_at(y, "parallelism.recompute_layer") == "true" ? "full" : "none";
   const std::string dtype = text_at(y, "model.dtype");
   if (!dtype.empty()) out.keys["precision"] = dtype == "float16" ? "fp16" : dtype == "float32" ? "fp32" : "bf16";
   out.keys.emplace("stack", "nanotron");
   const std::string m = "model.model_config.";
-  if (!out.model.empty() || whole(y, m + "num_hidden_layers") == 0) return;
+  if (!out.model.empty() || digits_at(y, m + "num_hidden_layers") == 0) return;
   out.model = "llama:layers=" + text_at(y, m + "num_hidden_layers") + ",hidden=" + text_at(y, m + "hidden_size") +
               ",heads=" + text_at(y, m + "num_attention_heads") + ",vocab=" + text_at(y, m + "vocab_size");
-  if (whole(y, m + "num_key_value_heads") > 0) out.model += ",kv_heads=" + text_at(y, m + "num_key_value_heads");
-  if (whole(y, m + "intermediate_size") > 0) out.model += ",ffn=" + text_at(y, m + "intermediate_size");
+  if (digits_at(y, m + "num_key_value_heads") > 0) out.model += ",kv_heads=" + text_at(y, m + "num_key_value_heads");
+  if (digits_at(y, m + "intermediate_size") > 0) out.model += ",ffn=" + text_at(y, m + "intermediate_size");
   if (text_at(y, m + "tie_word_embeddings") == "true") out.model += ",tied=true";
 }
 
@@ -106,8 +106,8 @@ void read_accelerate(const Flat& y, Request& out) {
   if (precision == "bf16" || precision == "fp16") out.keys["precision"] = precision;
   if (precision == "no") out.keys["precision"] = "fp32";
   const std::string p = "parallelism_config.parallelism_config_";
-  const std::int64_t tp = std::max<std::int64_t>(1, whole(y, p + "tp_size")),
-                     cp = std::max<std::int64_t>(1, whole(y, p + "cp_size"));
+  const std::int64_t tp = std::max<std::int64_t>(1, digits_at(y, p + "tp_size")),
+                     cp = std::max<std::int64_t>(1, digits_at(y, p + "cp_size"));
   if (tp > 1) out.keys["tp"] = std::to_string(tp);
   if (cp > 1) out.keys["cp"] = std::to_string(cp);
   const std::string type = text_at(y, "distributed_type");
@@ -120,7 +120,7 @@ void read_accelerate(const Flat& y, Request& out) {
                : strategy.starts_with("SHARD_GRAD_OP") || strategy == "2" || strategy == "HYBRID_SHARD_ZERO2";
     out.keys["zero"] = !second && (strategy == "NO_SHARD" || strategy == "3") ? "0" : partly ? "2" : "3";
     if (text_at(y, "fsdp_config.fsdp_activation_checkpointing") == "true") out.keys["recompute"] = "full";
-    const std::int64_t shard = whole(y, p + "dp_shard_size"), replicas = whole(y, p + "dp_replicate_size");
+    const std::int64_t shard = digits_at(y, p + "dp_shard_size"), replicas = digits_at(y, p + "dp_replicate_size");
     if (replicas > 1 && shard > 1) out.keys["hsdp"] = std::to_string(shard);
   } else if (type == "DEEPSPEED") {
     copy(y, "deepspeed_config.zero_stage", "zero", out);

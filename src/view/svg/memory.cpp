@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "src/base/text.hpp"
+#include "src/base/units.hpp"
 #include "src/view/memory_text.hpp"
 #include "src/view/svg/pictures.hpp"
 
@@ -9,7 +10,6 @@ namespace preflop {
 
 namespace {
 
-constexpr double kGiB = 1024.0 * 1024 * 1024;
 constexpr double kLeft = 56, kTop = 64, kPlot = 260, kBars = 500;
 constexpr const char* kTermWords[kTerms] = {"weights",         "gradients", "optimizer states", "activations",
                                             "logits and loss", "buffers",   "transients"};
