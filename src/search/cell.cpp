@@ -108,6 +108,9 @@ void Cells::reject(Quick quick, std::uint64_t ordinal, std::uint64_t count) {
       case Quick::slow:
         error = {"--within", "slower than the limit", ""};
         break;
+      case Quick::bound:
+        error = {"time", "slower than the plans found, even with nothing recomputed", ""};
+        break;
     }
     const std::string text = without_numbers(error.where + ": " + error.what);
     const auto [it, fresh] = reason_index_.try_emplace(text, reasons_.size());
@@ -328,29 +331,35 @@ void Cells::structure(const Structure& structure) {
     if (!v.feasible) exclude(structure, v);
   }
   if (!any) return;
-  for (std::uint32_t r = 0; r < space_.recompute.size(); ++r) {
-    for (std::uint32_t c = 0; c < space_.loss.size(); ++c) {
-      if (!wanted(PlanAxis::recompute, r) || !wanted(PlanAxis::loss, c)) continue;
-      set(PlanAxis::recompute, r);
-      set(PlanAxis::loss, c);
-      const std::vector<const BlockRow*>& rows = rows_of(r, c);
-      const bool countable = std::all_of(rows.begin(), rows.end(), [](const BlockRow* row) { return row->legal; });
-      runs_ready_ = false;
-      for (Variant& v : variants_) {
-        if (!v.feasible) continue;
-        set(PlanAxis::zero, v.zero);
-        set(PlanAxis::hsdp, v.hsdp);
-        if (countable)
-          price_variant(structure, rows, v);
-        else
-          reject(Quick::countless, space_.ordinal(at_), 1);
-      }
-      set(PlanAxis::zero, 0);
-      set(PlanAxis::hsdp, 0);
+  for (std::uint32_t c = 0; c < space_.loss.size(); ++c) {
+    if (!wanted(PlanAxis::loss, c)) continue;
+    set(PlanAxis::loss, c);
+    bound_by_time(structure, c);
+    for (std::uint32_t r = 0; r < space_.recompute.size(); ++r) {
+      if (wanted(PlanAxis::recompute, r)) price(structure, r, c);
     }
   }
   set(PlanAxis::recompute, 0);
   set(PlanAxis::loss, 0);
+}
+
+void Cells::price(const Structure& structure, std::uint32_t recompute, std::uint32_t loss) {
+  if (std::none_of(variants_.begin(), variants_.end(), [](const Variant& v) { return v.open; })) return;
+  set(PlanAxis::recompute, recompute);
+  const std::vector<const BlockRow*>& rows = rows_of(recompute, loss);
+  const bool countable = std::all_of(rows.begin(), rows.end(), [](const BlockRow* row) { return row->legal; });
+  runs_ready_ = false;
+  for (Variant& v : variants_) {
+    if (!v.open) continue;
+    set(PlanAxis::zero, v.zero);
+    set(PlanAxis::hsdp, v.hsdp);
+    if (countable)
+      price_variant(structure, rows, v);
+    else
+      reject(Quick::countless, space_.ordinal(at_), 1);
+  }
+  set(PlanAxis::zero, 0);
+  set(PlanAxis::hsdp, 0);
 }
 
 }  // namespace preflop

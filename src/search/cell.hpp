@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -24,9 +25,10 @@ enum class Quick : std::uint8_t {
   memory,
   device,
   tight,
-  slow
+  slow,
+  bound
 };
-inline constexpr int kQuick = 12;
+inline constexpr int kQuick = 13;
 
 class Cells {
  public:
@@ -37,6 +39,8 @@ class Cells {
     // Excluded by its states alone; still the nearest where nothing fits.
     virtual void short_of_memory(const Priced& priced) = 0;
     virtual double nearest_needed() const = 0;  // < 0: none yet
+    // A plan of more seconds is of no use.
+    virtual double slowest_of_use() const { return std::numeric_limits<double>::infinity(); }
   };
   Cells(const Question& question, const Space& space, Tables& tables, Sink& sink);
 
@@ -55,6 +59,7 @@ class Cells {
     std::vector<StageSizes> sizes;  // by class
     StateTerms<double> states;
     bool feasible = false, accumulates = true;
+    bool open = false;                       // feasible, and perhaps fast enough
     std::vector<const StageForms*> forms;    // by class
     std::vector<std::vector<double>> bytes;  // by class and form: what follows parameters, and the residue
   };
@@ -70,9 +75,10 @@ class Cells {
   void experts();
   void structures();
   void structure(const Structure& structure);
-  void price(const Structure& structure, const std::vector<const BlockRow*>& rows);
+  void price(const Structure& structure, std::uint32_t recompute, std::uint32_t loss);
   void price_variant(const Structure& structure, const std::vector<const BlockRow*>& rows, Variant& variant);
   void prepare(const Structure& structure);
+  void bound_by_time(const Structure& structure, std::uint32_t loss);
   void exclude(const Structure& structure, const Variant& variant);
   Priced memory_of(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& variant) const;
   double reserved_of(const Variant& variant, std::size_t kind, const std::vector<const BlockRow*>& rows) const;

@@ -40,6 +40,29 @@ void Cells::prepare(const Structure& structure) {
   }
 }
 
+// Recomputation only adds work, and a step is monotone in the work of its pieces (compose.hpp): where nothing
+// recomputed is too slow, so is the rest.
+void Cells::bound_by_time(const Structure& structure, std::uint32_t loss) {
+  const double slowest = sink_.slowest_of_use();
+  const bool bounded = timed_ && slowest < std::numeric_limits<double>::infinity() &&
+                       space_.recompute.front().kind == RecomputeKind::none;
+  for (Variant& v : variants_) v.open = v.feasible;
+  if (!bounded) return;
+  const std::vector<const BlockRow*>& rows = rows_of(0, loss);
+  if (!std::all_of(rows.begin(), rows.end(), [](const BlockRow* row) { return row->legal; })) return;
+  runs_ready_ = false;
+  for (Variant& v : variants_) {
+    if (!v.open || !(seconds_of(structure, rows, v) > slowest)) continue;
+    v.open = false;
+    set(PlanAxis::zero, v.zero);
+    set(PlanAxis::hsdp, v.hsdp);
+    pruned_ += space_.recompute.size();
+    reject(Quick::bound, space_.ordinal(at_), space_.recompute.size());
+  }
+  set(PlanAxis::zero, 0);
+  set(PlanAxis::hsdp, 0);
+}
+
 // Its states alone are too much, whatever is recomputed: no plan, but perhaps what comes nearest.
 void Cells::exclude(const Structure& structure, const Variant& v) {
   const std::uint64_t count = std::uint64_t{space_.recompute.size()} * space_.loss.size();

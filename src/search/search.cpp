@@ -1,8 +1,10 @@
 #include "src/search/search.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "src/search/cell.hpp"
+#include "src/search/seed.hpp"
 
 namespace preflop {
 
@@ -10,6 +12,12 @@ std::pair<double, double> rank(Objective objective, const Priced& p, std::int64_
   if (objective == Objective::memory) return {p.needed, p.seconds};
   if (objective == Objective::micro_batch) return {-static_cast<double>(micro_batch), p.seconds};
   return p.seconds > 0 ? std::pair(p.seconds, p.needed) : std::pair(p.needed, 0.0);
+}
+
+bool usable(const Priced& p, const Limits& limits) {
+  if (p.verdict == Verdict::no || (p.verdict == Verdict::tight && !limits.allow_tight)) return false;
+  if (limits.device_bytes > 0 && p.device > limits.device_bytes) return false;
+  return !(limits.seconds > 0 && p.seconds > limits.seconds);
 }
 
 namespace {
@@ -36,7 +44,13 @@ void keep_nearest(std::optional<Found>& nearest, const Found& found) {
 // Takes what the cells find.
 struct Search::Work : Cells::Sink {
   Work(const Question& question, const Space& space, Objective o, const Limits& l, std::size_t t)
-      : tables(question, space), cells(question, space, tables, *this), objective(o), limits(l), top(t) {}
+      : question(question),
+        space(space),
+        tables(question, space),
+        cells(question, space, tables, *this),
+        objective(o),
+        limits(l),
+        top(t) {}
 
   void priced(const Priced& p, std::int64_t micro_batch) override {
     ++out.priced;
@@ -59,7 +73,12 @@ struct Search::Work : Cells::Sink {
   }
   void short_of_memory(const Priced& p) override { keep_nearest(out.nearest, {p, {p.needed, p.seconds}}); }
   double nearest_needed() const override { return out.nearest ? out.nearest->priced.needed : -1; }
+  double slowest_of_use() const override { return bound; }
 
+  double bound = std::numeric_limits<double>::infinity();
+  bool seeded = false;  // what the bound needs has been looked for
+  const Question& question;
+  const Space& space;
   Tables tables;
   Cells cells;
   Objective objective;
@@ -71,15 +90,20 @@ struct Search::Work : Cells::Sink {
 };
 
 Search::Search(const Question& question, const Space& space, Objective objective, const Limits& limits, std::size_t top,
-               std::uint32_t part, std::uint32_t parts)
+               std::uint32_t part, std::uint32_t parts, Bound bound)
     : work_(std::make_unique<Work>(question, space, objective, limits, top)) {
   work_->part = part;
   work_->parts = parts;
+  work_->seeded = bound == Bound::none;
 }
 Search::~Search() = default;
 
 bool Search::advance(std::uint64_t ordinals) {
   Work& w = *work_;
+  if (!w.seeded) {
+    w.bound = seconds_reached(w.question, w.space, w.objective, w.limits, w.top);
+    w.seeded = true;
+  }
   for (std::uint64_t looked = 0; w.next < w.cells.count() && looked < ordinals; ++w.next) {
     if (w.cells.group(w.next) % w.parts != w.part) continue;
     w.cells.look(w.next);

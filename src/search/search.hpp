@@ -28,6 +28,8 @@ struct Priced {
   double device = 0;   // reserved and outside
   Verdict verdict = Verdict::unknown;
 };
+// Does it fit, and meet what is asked for?
+bool usable(const Priced& priced, const Limits& limits);
 // What is minimised first, and then. Equal pairs: the smaller ordinal.
 std::pair<double, double> rank(Objective objective, const Priced& priced, std::int64_t micro_batch);
 
@@ -54,8 +56,13 @@ struct SearchResult {
 class Search {
  public:
   // `question` and `space` must outlive the search.
+  // By time, what cannot be faster than `top` plans known beforehand (src/search/seed.hpp) is not priced.
+  enum class Bound : std::uint8_t { none, seeded };
   Search(const Question& question, const Space& space, Objective objective, const Limits& limits, std::size_t top,
-         std::uint32_t part = 0, std::uint32_t parts = 1);
+         std::uint32_t part = 0, std::uint32_t parts = 1, Bound bound = Bound::seeded);
+  Search(const Question& question, const Space& space, Objective objective, const Limits& limits, std::size_t top,
+         Bound bound)
+      : Search(question, space, objective, limits, top, 0, 1, bound) {}
   ~Search();
   Search(const Search&) = delete;
   Search& operator=(const Search&) = delete;
