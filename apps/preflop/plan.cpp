@@ -27,7 +27,7 @@ std::vector<Flag> plan_flags() {
            {"budget", "USD", "of the whole run: 2M$", "search"},
            {"max-memory", "SIZE", "on the device: 72GiB", "search"},
            {"allow-tight", "", "also plans for which the allocator may reserve more than there is", "search"},
-           {"open", "KEY,..", "numerics that may change: precision", "search"},
+           {"open", "KEY,..", "numerics that may change: precision, optimizer", "search"},
            {"top", "K", "plans shown (5)", "search"}}) {
     if (std::none_of(out.begin(), out.end(), [&](const Flag& f) { return f.name == flag.name; }))
       out.push_back(std::move(flag));

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <tuple>
 
+#include "src/adapt/open_numerics.hpp"
 #include "src/adapt/recipe_keys.hpp"
 #include "src/base/text.hpp"
 #include "src/base/units.hpp"
@@ -17,6 +19,7 @@ namespace preflop {
 namespace {
 
 constexpr std::int64_t kMostClusters = 64;
+constexpr std::size_t kLooksAlike = 8;  // plans looked for beside each one shown: many differ in the loss alone
 constexpr std::int64_t kLongest = std::int64_t{1} << 22;
 
 // A plan request that is understood, for one cluster after the other.
@@ -122,8 +125,8 @@ Result<std::unique_ptr<Offer>> offer(const Request& request, const Asked& asked,
   out->question = std::move(question).value();
   if (Status s = prepare(out->question); !s) return s.error();
   out->space = make_space(out->question);
-  out->found =
-      search(out->question, out->space, PlanOptions{asked.objective, step_limits(asked, out->question), asked.top});
+  out->found = search(out->question, out->space,
+                      PlanOptions{asked.objective, step_limits(asked, out->question), asked.top * kLooksAlike});
   return out;
 }
 
@@ -264,6 +267,40 @@ Result<std::string> longest_sequence(const Request& request, const Asked& asked,
   return std::to_string(low);
 }
 
+// The best of a cluster, whatever numerics are open.
+void keep_cluster(Plan& plan, const Estimate& best) {
+  for (Estimate& known : plan.clusters) {
+    if (known.cluster.gpus != best.cluster.gpus || known.cluster.gpu.id != best.cluster.gpu.id) continue;
+    if (best.step && (!known.step || cost_of(plan.objective, best) < cost_of(plan.objective, known))) known = best;
+    return;
+  }
+  plan.clusters.push_back(best);
+}
+
+// The best `top` of all; where some take a known time, numerics without known rates are no answer.
+void choose(Plan& plan, std::size_t top) {
+  const auto timed = [](const Estimate& e) { return e.step.has_value(); };
+  if (std::any_of(plan.plans.begin(), plan.plans.end(), timed)) std::erase_if(plan.plans, std::not_fn(timed));
+  std::stable_sort(plan.plans.begin(), plan.plans.end(), [&](const Estimate& a, const Estimate& b) {
+    return cost_of(plan.objective, a) < cost_of(plan.objective, b);
+  });
+  if (plan.plans.size() > top) plan.plans.resize(top);
+}
+
+// One for each cluster and each choice of what is open.
+Result<std::vector<Request>> requests_of(const Request& request, const std::string& open,
+                                         const std::vector<std::string>& on, const Catalogues& catalogues) {
+  std::vector<Request> out;
+  for (const std::string& cluster : on) {
+    Request one = request;
+    if (!cluster.empty()) one.on = cluster;
+    auto all = opened(one, open, catalogues);
+    if (!all) return all.error();
+    for (Request& r : *all) out.push_back(std::move(r));
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> cluster_counts(const std::string& on, const MachineCatalogue& machines) {
@@ -297,16 +334,16 @@ Result<Plan> make_plan(const Request& request, const PlanWords& words, const Cat
   out.limits = asked->limits;
   std::vector<std::unique_ptr<Offer>> offers;
   std::optional<Error> refused;
-  for (const std::string& on : asked->on) {
-    Request one = request;
-    if (!on.empty()) one.on = on;
+  const auto requests = requests_of(request, words.open, asked->on, catalogues);
+  if (!requests) return requests.error();
+  for (Request one : *requests) {
     if (asked->objective == Objective::seq) {
       const auto longest = longest_sequence(one, *asked, catalogues, search);
       if (!longest) return longest.error();
       one.keys["seq"] = *longest;
     }
     auto found = offer(one, *asked, catalogues, search);
-    if (!found && asked->on.size() == 1) return found.error();
+    if (!found && requests->size() == 1) return found.error();
     if (!found) {
       refused = found.error();
       continue;
@@ -316,24 +353,29 @@ Result<Plan> make_plan(const Request& request, const PlanWords& words, const Cat
     add_space(out.space, o.found);
     auto best = best_of(o, asked->top);
     if (!best) return best.error();
-    if (!best->empty()) out.clusters.push_back(best->front());
+    if (!best->empty()) keep_cluster(out, best->front());
     for (Estimate& e : *best) out.plans.push_back(std::move(e));
     if (o.found.best.empty()) keep_nearest(out, o);
   }
   if (offers.empty() && refused) return *refused;
-  std::stable_sort(out.plans.begin(), out.plans.end(), [&](const Estimate& a, const Estimate& b) {
-    return cost_of(out.objective, a) < cost_of(out.objective, b);
-  });
-  if (out.plans.size() > asked->top) out.plans.resize(asked->top);
+  choose(out, asked->top);
   mark_front(out);
   if (out.plans.empty()) return out;
   out.nearest.reset();
   for (const auto& o : offers) {
     if (o->question.cluster.gpus != out.plans.front().cluster.gpus ||
-        o->question.cluster.gpu.id != out.plans.front().cluster.gpu.id)
+        o->question.cluster.gpu.id != out.plans.front().cluster.gpu.id ||
+        o->question.recipe.precision != out.plans.front().recipe.precision ||
+        o->question.recipe.optimizer != out.plans.front().recipe.optimizer)
       continue;
     out.why = explain_plan(o->question, out.plans);
     break;
+  }
+  if (words.open.empty() && text_of(request, "precision") == nullptr) {
+    Request here = request;
+    if (const std::string& on = asked->on.front(); asked->on.size() == 1 && !on.empty()) here.on = on;
+    const std::string gain = gain_of_opening(here, out.plans.front(), catalogues);
+    if (!gain.empty() && asked->on.size() == 1) out.gains.push_back(gain);
   }
   return out;
 }

@@ -36,10 +36,13 @@ std::string plans_table(const Plan& plan) {
   const auto any = [&](auto&& says) { return std::any_of(plan.plans.begin(), plan.plans.end(), says); };
   const bool experts = any([](const Estimate& e) { return e.recipe.layout.ep * e.recipe.layout.etp > 1; });
   const bool context = any([](const Estimate& e) { return e.recipe.layout.cp > 1; });
+  const auto numerics = [](const Estimate& e) { return e.recipe.precision + " " + e.recipe.optimizer; };
+  const bool open = any([&](const Estimate& e) { return numerics(e) != numerics(plan.plans.front()); });
   text::Table table(text::kColumns, 0);
   const auto right = text::Table::Align::right;
   table.column("#", right);
   if (many) table.column("GPUs", right);
+  if (open) table.column("numerics");
   for (const char* head : {"tp", "pp", "vpp"}) table.column(head, right);
   if (context) table.column("cp", right);
   if (experts) table.column("ep", right).column("etp", right);
@@ -50,6 +53,7 @@ std::string plans_table(const Plan& plan) {
     const Layout& l = e.recipe.layout;
     std::vector<std::string> row = {std::to_string(++rank)};
     if (many) row.push_back(text::grouped(e.cluster.gpus));
+    if (open) row.push_back(numerics(e));
     for (const std::int64_t n : {l.tp, l.pp, l.vpp}) row.push_back(one(n));
     if (context) row.push_back(one(l.cp));
     if (experts) row.insert(row.end(), {one(l.ep), one(l.etp)});

@@ -57,6 +57,21 @@ class Plan(unittest.TestCase):
         fewest = plan["plans"][0]["cluster"]["gpus"]
         self.assertEqual(fewest, min(point["gpus"] for point in plan["scaling"]))
 
+    def test_numerics_change_only_where_they_are_open(self):
+        job = ["plan", "llama3-8b", "--on", "64xh100-sxm", "--json"]
+        shut = json.loads(run(*job)[1])
+        self.assertEqual({p["recipe"]["precision"] for p in shut["plans"]}, {"bf16"})
+        self.assertEqual(len(shut["opened_would_gain"]), 1)
+        self.assertIn("--open precision: fp8", shut["opened_would_gain"][0])
+        opened = json.loads(run(*job, "--open", "precision")[1])
+        self.assertLess(opened["plans"][0]["step"]["seconds"], shut["plans"][0]["step"]["seconds"])
+        self.assertNotEqual(opened["plans"][0]["recipe"]["precision"], "bf16")
+        self.assertEqual(opened["opened_would_gain"], [])
+        for words in (["--open", "speed"], ["--open", "precision", "--precision", "bf16"], ["--open", "precision,"]):
+            code, _, err = run(*job, *words)
+            self.assertEqual(code, 2, words)
+            self.assertTrue(err.startswith("preflop: --open: "), err)
+
     def test_bad_words_are_refused(self):
         for args in (["--objective", "speed"], ["--within", "20"], ["--top", "0"], ["--objective", "gpus"],
                      ["--within", "20d"], ["--max-memory", "80"]):

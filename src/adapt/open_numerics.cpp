@@ -1,0 +1,88 @@
+#include "src/adapt/open_numerics.hpp"
+
+#include <algorithm>
+
+#include "src/adapt/recipe_keys.hpp"
+#include "src/base/text.hpp"
+#include "src/run/estimate.hpp"
+#include "src/stack/optimizer.hpp"
+#include "src/stack/stack_reader.hpp"
+
+namespace preflop {
+
+namespace {
+
+const std::vector<std::string> kOpen = {"precision", "optimizer"};
+
+std::vector<std::string> values_of(const std::string& key, const Stack& stack) {
+  if (key == "precision") return stack.precision_names();
+  std::vector<std::string> out;
+  for (const Optimizer& o : optimizers()) out.push_back(o.name);
+  return out;
+}
+
+std::vector<std::string> keys_of(const std::string& open) {
+  std::vector<std::string> out;
+  for (std::size_t from = 0; from <= open.size();) {
+    const std::size_t end = std::min(open.find(',', from), open.size());
+    out.push_back(open.substr(from, end - from));
+    from = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<Request>> opened(const Request& request, const std::string& open, const Catalogues& catalogues) {
+  std::vector<Request> out = {request};
+  if (open.empty()) return out;
+  const auto drafted = draft(request, catalogues);
+  if (!drafted) return drafted.error();
+  for (const std::string& key : keys_of(open)) {
+    if (std::find(kOpen.begin(), kOpen.end(), key) == kOpen.end())
+      return text::unknown_name("--open", "key that can be opened", key, kOpen);
+    if (text_of(request, key) != nullptr)
+      return Error{"--open", key + " is given as " + *text_of(request, key), "one of --" + key + " and --open"};
+    std::vector<Request> more;
+    for (const Request& one : out) {
+      for (const std::string& value : values_of(key, *drafted->stack)) {
+        Request with = one;
+        with.keys[key] = value;
+        more.push_back(std::move(with));
+      }
+    }
+    out = std::move(more);
+  }
+  return out;
+}
+
+std::string gain_of_opening(const Request& request, const Estimate& best, const Catalogues& catalogues) {
+  if (!best.step || best.recipe.mfu) return "";
+  const double now = best.step->seconds.number();
+  double least = now;
+  std::string fastest;
+  for (const std::string& precision : scaled_precision_names()) {
+    if (precision == best.recipe.precision) continue;
+    Request with = request;
+    with.keys["precision"] = precision;
+    const auto drafted = draft(with, catalogues);
+    if (!drafted) continue;  // not on this stack, or not on this GPU
+    Recipe recipe = drafted->recipe;
+    recipe.layout = best.recipe.layout;
+    recipe.micro_batch = best.recipe.micro_batch;
+    recipe.global_batch = best.recipe.global_batch;
+    recipe.recompute = best.recipe.recompute;
+    recipe.loss = best.recipe.loss;
+    const auto analysed = analyse_recipe(*drafted->model, *drafted->stack, recipe);
+    if (!analysed) continue;
+    const Estimate e = estimate<double>(*analysed, drafted->cluster);
+    if (!e.step || e.memory.verdict == Verdict::no || !(e.step->seconds.number() < least)) continue;
+    least = e.step->seconds.number();
+    fastest = precision;
+  }
+  if (fastest.empty()) return "";
+  return "With --open precision: " + fastest + " on the best layout takes " + text::seconds(least) + " a step, " +
+         text::percent(1 - least / now) + " less.";
+}
+
+}  // namespace preflop
