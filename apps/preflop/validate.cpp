@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "src/base/embedded.hpp"
 #include "src/base/text.hpp"
 #include "src/base/units.hpp"
+#include "src/validate/layouts.hpp"
 #include "src/validate/whole_runs.hpp"
 #include "src/view/validate.hpp"
 
@@ -157,6 +159,27 @@ Report validate_all(const std::vector<RowTable>& all, Validator& validator) {
   return report;
 }
 
+// Sources whose layouts experts chose; the others vary them on purpose.
+constexpr std::array kExperts = {"nvidia-megatron-bridge", "nvidia-dgxc-benchmarking", "narayanan-2021", "papers-misc"};
+
+std::vector<PublishedLayout> layouts_of(const std::vector<RowTable>& all, const Validator& validator,
+                                        const Catalogues& catalogues) {
+  std::size_t total = 0;
+  for (const RowTable& table : all) total += table.size();
+  Progress progress(total);
+  std::vector<PublishedLayout> out;
+  for (const RowTable& table : all) {
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      const Row row = table.row(i);
+      auto one = published_layout(validator.request(row, table.stem()), row.id, table.stem(), catalogues);
+      if (one) out.push_back(std::move(*one));
+      progress.count();
+      progress.draw();
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<Flag> validate_flags() {
@@ -165,6 +188,7 @@ std::vector<Flag> validate_flags() {
       {"source", "NAME", "one source of the project's, such as llm-foundry", "rows"},
       {"worst", "N", "how many of the rows farthest off are listed (10)", "rows"},
       {"explain", "ID", "one row: its recipe, and the prediction beside the measurement", "rows"},
+      {"layouts", "", "the layouts that the sources published, against the best that plan finds: Markdown", "rows"},
       {"write-docs", "FOLDER", "write accuracy.md, its pictures, user-cases.md and whole-runs.md", "output"}};
   for (Flag& flag : output_flags()) out.push_back(std::move(flag));
   return out;
@@ -194,6 +218,15 @@ Result<int> run_validate(const Args& args) {
   auto validator = Validator::make(*catalogues, *words);
   if (!validator) return validator.error();
   if (args.has("explain")) return explain_row(args.value("explain"), *all, *validator);
+  if (args.has("layouts")) {
+    if (!args.has("source")) {
+      std::erase_if(*all, [](const RowTable& t) {
+        return std::find(kExperts.begin(), kExperts.end(), t.stem()) == kExperts.end();
+      });
+    }
+    if (Status s = write_text(layouts_page(layouts_of(*all, *validator, *catalogues)), ""); !s) return s.error();
+    return kDone;
+  }
   const Report report = validate_all(*all, *validator);
   if (args.has("write-docs")) {
     if (Status s = write_docs(report, *catalogues, args.value("write-docs")); !s) return s.error();

@@ -180,7 +180,7 @@ Entry Validator::entry(const Reading& r, const Predicted& p, const RowRequest& r
 }
 
 RowVerdict Validator::add(const Row& row, const std::string& stem, std::vector<Entry>& entries) {
-  RowRequest request = row_request(row, rules(stem), *words_, *catalogues_);
+  RowRequest request = this->request(row, stem);
   static const Predicted kNothing;
   const Predicted& p = request.skip ? kNothing : predict(request);
   std::vector<std::string> assumed = std::move(request.assumed);
@@ -202,9 +202,13 @@ RowVerdict Validator::add(const Row& row, const std::string& stem, std::vector<E
   return {request.states_enough, request.measures, row.flag("duplicate"), request.skip ? request.skip : p.skip};
 }
 
+RowRequest Validator::request(const Row& row, const std::string& stem) const {
+  return row_request(row, rules(stem), *words_, *catalogues_);
+}
+
 Explained Validator::explain(const Row& row, const std::string& stem) {
   Explained out;
-  out.row = row_request(row, rules(stem), *words_, *catalogues_);
+  out.row = request(row, stem);
   if (!out.row.skip) {
     auto e = estimate_row(out.row, *catalogues_);
     if (e)

@@ -55,6 +55,8 @@ class Validator {
   // Appends one entry for each quantity that the row measured.
   RowVerdict add(const Row& row, const std::string& stem, std::vector<Entry>& entries);
   Explained explain(const Row& row, const std::string& stem);
+  // The recipe that a row becomes.
+  RowRequest request(const Row& row, const std::string& stem) const;
 
  private:
   struct Predicted {
