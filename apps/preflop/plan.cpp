@@ -7,7 +7,7 @@
 #include "apps/preflop/input.hpp"
 #include "apps/preflop/io.hpp"
 #include "apps/preflop/search.hpp"
-#include "src/adapt/plan_request.hpp"
+#include "src/adapt/plan_run.hpp"
 
 namespace preflop::cli {
 

@@ -1,4 +1,5 @@
-// preflop request FILE: a JSON request as the bindings take it, for comparing builds.
+// preflop request FILE: calls as the bindings take them, for comparing builds. FILE.jsonl holds one a line, all of
+// one session; any other file is one call.
 #include "apps/preflop/command.hpp"
 #include "apps/preflop/io.hpp"
 #include "src/adapt/api.hpp"
@@ -15,13 +16,30 @@ int run_request(const std::vector<std::string>& args) {
     complain(text.error().text());
     return kBadInput;
   }
-  const std::string answer = estimate_json(*text);
-  const Status written = write_text(answer + "\n", "");
+  Session session;
+  std::string out;
+  bool refused = false;
+  const auto answer = [&](std::string_view call) {
+    const std::string said = session.answer(call);
+    refused = refused || said.starts_with("{\n  \"error\"");
+    out += said + "\n";
+  };
+  if (args[0].ends_with(".jsonl")) {
+    std::string_view rest = *text;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size());
+      if (end > 0) answer(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  } else {
+    answer(*text);
+  }
+  const Status written = write_text(out, "");
   if (!written) {
     complain(written.error().text());
     return kFault;
   }
-  return answer.starts_with("{\n  \"error\"") ? kBadInput : kDone;
+  return refused ? kBadInput : kDone;
 }
 
 }  // namespace preflop::cli

@@ -1,4 +1,4 @@
-// The library's face to JavaScript: three exported C functions. Text crosses as UTF-8 bytes in this
+// The library's face to JavaScript: a few exported C functions. Text crosses as UTF-8 bytes in this
 // module's memory; wasi.mjs wraps them.
 #include <cstdint>
 #include <cstdlib>
@@ -15,10 +15,16 @@ PREFLOP_EXPORT(preflop_alloc) void* preflop_alloc(std::uint32_t size) { return s
 
 PREFLOP_EXPORT(preflop_free) void preflop_free(void* block) { std::free(block); }
 
-// The answer to a request: a block for preflop_free, its first four bytes the length of the text
-// (little endian), the text after them; 0 when there is no memory.
-PREFLOP_EXPORT(preflop_estimate) void* preflop_estimate(const char* request, std::uint32_t size) {
-  const std::string answer = preflop::estimate_json(std::string_view(request, size));
+// A session (src/adapt/api.hpp) for preflop_answer and preflop_close.
+PREFLOP_EXPORT(preflop_open) preflop::Session* preflop_open() { return new preflop::Session(); }
+
+PREFLOP_EXPORT(preflop_close) void preflop_close(preflop::Session* session) { delete session; }
+
+// The answer to a call: a block for preflop_free, its first four bytes the length of the text (little endian), the
+// text after them; 0 when there is no memory.
+PREFLOP_EXPORT(preflop_answer)
+void* preflop_answer(preflop::Session* session, const char* call, std::uint32_t size) {
+  const std::string answer = session->answer(std::string_view(call, size));
   const auto length = static_cast<std::uint32_t>(answer.size());
   auto* block = static_cast<char*>(std::malloc(sizeof length + answer.size()));
   if (block == nullptr) return nullptr;

@@ -1,13 +1,13 @@
-// node run.mjs preflop.wasm [REQUEST]: prints the answer to a request (an argument, or stdin with one
-// request a line).
+// node run.mjs preflop.wasm [CALL]: prints the answer to a call (an argument, or stdin with one a line, all of one
+// session).
 import { readFileSync } from "node:fs";
 import { loadPreflop } from "./wasi.mjs";
 
-const [path, request] = process.argv.slice(2);
+const [path, call] = process.argv.slice(2);
 if (path === undefined) {
-  console.error("usage: node run.mjs preflop.wasm [REQUEST]");
+  console.error("usage: node run.mjs preflop.wasm [CALL]");
   process.exit(2);
 }
 const preflop = await loadPreflop(readFileSync(path));
-const requests = request !== undefined ? [request] : readFileSync(0, "utf8").split("\n").filter((line) => line !== "");
-for (const line of requests) process.stdout.write(preflop.estimateJson(line) + "\n");
+const calls = call !== undefined ? [call] : readFileSync(0, "utf8").split("\n").filter((line) => line !== "");
+for (const line of calls) process.stdout.write(preflop.answer(line) + "\n");

@@ -36,8 +36,8 @@ function wasiImports(memory) {
   return new Proxy(known, { get: (target, name) => target[name] ?? (() => NOSYS) });
 }
 
-// `source`: the module's bytes, or a compiled WebAssembly.Module. Resolves to
-// { estimateJson(request: string): string }, the preflop.estimate/1 text or {"error": ...}.
+// `source`: the module's bytes, or a compiled WebAssembly.Module. Resolves to one session (src/adapt/api.hpp):
+// { answer(call: string): string }.
 export async function loadPreflop(source) {
   let instance;
   const wasi_snapshot_preview1 = wasiImports(() => instance.exports.memory);
@@ -46,21 +46,22 @@ export async function loadPreflop(source) {
   const wasi = {};
   for (const { name } of WebAssembly.Module.imports(module)) wasi[name] = wasi_snapshot_preview1[name];
   instance = await WebAssembly.instantiate(module, { wasi_snapshot_preview1: wasi });
-  const { memory, _initialize, preflop_alloc, preflop_free, preflop_estimate } = instance.exports;
+  const { memory, _initialize, preflop_alloc, preflop_free, preflop_open, preflop_answer } = instance.exports;
   _initialize?.();
+  const session = preflop_open();
 
-  function call(exported, text) {
+  function answer(text) {
     const bytes = new TextEncoder().encode(text);
-    const request = preflop_alloc(Math.max(bytes.length, 1));
-    if (request === 0) throw new Error("preflop.wasm: out of memory");
-    new Uint8Array(memory.buffer, request, bytes.length).set(bytes);
-    const answer = exported(request, bytes.length);
-    preflop_free(request);
-    if (answer === 0) throw new Error("preflop.wasm: out of memory");
-    const length = new DataView(memory.buffer).getUint32(answer, true);
-    const result = new TextDecoder().decode(new Uint8Array(memory.buffer, answer + 4, length));
-    preflop_free(answer);
+    const call = preflop_alloc(Math.max(bytes.length, 1));
+    if (call === 0) throw new Error("preflop.wasm: out of memory");
+    new Uint8Array(memory.buffer, call, bytes.length).set(bytes);
+    const block = preflop_answer(session, call, bytes.length);
+    preflop_free(call);
+    if (block === 0) throw new Error("preflop.wasm: out of memory");
+    const length = new DataView(memory.buffer).getUint32(block, true);
+    const result = new TextDecoder().decode(new Uint8Array(memory.buffer, block + 4, length));
+    preflop_free(block);
     return result;
   }
-  return { estimateJson: (request) => call(preflop_estimate, request) };
+  return { answer };
 }

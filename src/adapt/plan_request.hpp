@@ -1,12 +1,11 @@
-// From a request and the flags of the search to a plan.
+// What the flags of the search say: the objective, the limits, and the clusters to look at.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "preflop/plan.hpp"
-#include "src/adapt/question.hpp"
+#include "src/adapt/request.hpp"
 
 namespace preflop {
 
@@ -17,11 +16,14 @@ struct PlanWords {
   bool allow_tight = false;
 };
 
-// Runs a search to its end: callers with threads split it into parts.
-using Searcher = std::function<SearchResult(const Question&, const Space&, const PlanOptions&)>;
-
-Result<Plan> make_plan(const Request& request, const PlanWords& words, const Catalogues& catalogues,
-                       const Searcher& search);
+// The same, understood.
+struct PlanAsk {
+  Objective objective = Objective::time;
+  PlanLimits limits;
+  std::size_t top = 5;
+  std::vector<std::string> on;  // one cluster each; one empty text: the request's cluster file
+};
+Result<PlanAsk> read_plan_words(const Request& request, const PlanWords& words, const Catalogues& catalogues);
 
 // Cluster specifications of an --on: LO..HIxGPU becomes its counts (multiples of a node by 1, 2, 3, 4, 6, 8, ...).
 Result<std::vector<std::string>> cluster_counts(const std::string& on, const MachineCatalogue& machines);

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/adapt/plan_run.hpp"
 #include "src/adapt/request.hpp"
 #include "src/base/text.hpp"
+#include "src/explain/explain.hpp"
 #include "src/run/estimate.hpp"
 #include "src/view/json.hpp"
 #include "src/view/report.hpp"
@@ -61,7 +63,7 @@ bool says(const svg::Picture& p, const std::string& words) {
 TEST(Svg, EveryPictureIsWellFormedAndReadable) {
   const Drawn d = draw(kRun);
   const std::vector<svg::Picture> all = estimate_pictures(d.estimate, d.curve);
-  EXPECT_EQ(all.size(), 6U);
+  EXPECT_EQ(all.size(), 7U);
   for (const svg::Picture& p : all) {
     EXPECT_TRUE(well_formed(svg::document(p))) << p.name;
     EXPECT_LE(p.width, kPictureWidth);
@@ -69,6 +71,83 @@ TEST(Svg, EveryPictureIsWellFormedAndReadable) {
       EXPECT_GE(std::stod(p.body.substr(at + 11)), 11) << p.name;
   }
   EXPECT_TRUE(well_formed(svg::document(svg::sheet(all, "a & b"))));
+}
+
+// The value of an attribute of the element that begins at `at`.
+std::string attribute(const std::string& body, std::size_t at, const std::string& name) {
+  const std::size_t from = body.find(" " + name + "=\"", at) + name.size() + 3;
+  return body.substr(from, body.find('"', from) - from);
+}
+
+TEST(Svg, NoTextLeavesItsPictureAtAnyWidth) {
+  const Drawn d = draw(kRun);
+  for (const double width : {kNarrowest, 340.0, 599.0, 600.0, kPictureWidth}) {
+    for (const svg::Picture& p : estimate_pictures(d.estimate, d.curve, {width, false})) {
+      EXPECT_EQ(p.width, width) << p.name;
+      for (std::size_t at = 0; (at = p.body.find("<text", at)) != std::string::npos; ++at) {
+        const std::size_t from = p.body.find('>', at) + 1;
+        const std::string words = p.body.substr(from, p.body.find('<', from) - from);
+        constexpr double kEm = 0.5;  // a little less than the mean letter of a sans serif
+        const double size = std::stod(attribute(p.body, at, "font-size")), x = std::stod(attribute(p.body, at, "x"));
+        const double length = static_cast<double>(words.size()) * size * kEm;
+        const std::string anchor = attribute(p.body, at, "text-anchor");
+        const double left = anchor == "start" ? x : anchor == "end" ? x - length : x - length / 2;
+        EXPECT_GE(left, -1) << p.name << " " << width << ": " << words;
+        EXPECT_LE(left + length, width + 1) << p.name << " " << width << ": " << words;
+      }
+    }
+  }
+}
+
+TEST(Svg, MarksNameNumbersThatCanBeExplained) {
+  const Drawn d = draw(kRun);
+  int marks = 0;
+  for (const svg::Picture& p : estimate_pictures(d.estimate, d.curve)) {
+    for (std::size_t at = 0; (at = p.body.find("data-term", at)) != std::string::npos; ++at, ++marks) {
+      const std::string term = attribute(p.body, at - 1, "data-term");
+      EXPECT_TRUE(explain(term, d.problem.analysed, d.problem.cluster).ok()) << p.name << " " << term;
+    }
+  }
+  EXPECT_GT(marks, 40);
+}
+
+TEST(Svg, MemoryIsShownInTheUnitThatIsAskedFor) {
+  const Drawn d = draw(kRun);
+  const double capacity = d.estimate.memory.capacity->number();
+  EXPECT_TRUE(
+      says(memory_picture(d.estimate, {kPictureWidth, true}), "capacity " + text::fixed(capacity / 1e9, 2) + " GB"));
+  for (const svg::Picture& p : {memory_picture(d.estimate, {340, true}), moments_picture(d.estimate, {340, true})})
+    EXPECT_EQ(p.body.find("GiB"), std::string::npos) << p.name;
+}
+
+TEST(Svg, EveryMomentOfTheFullestStageIsShown) {
+  const Drawn d = draw(kRun);
+  const auto& m = d.estimate.memory;
+  const svg::Picture p = moments_picture(d.estimate);
+  for (const auto& bytes : m.stages[m.peak_stage].moments) {
+    if (bytes) {
+      EXPECT_TRUE(says(p, text::fixed(bytes->number() / (1024.0 * 1024 * 1024), 1)));
+    }
+  }
+}
+
+TEST(Svg, PlansStandByTimeAndMemory) {
+  static const Result<Catalogues> catalogues = Catalogues::load();
+  const Result<Request> request = request_from_json(R"({"model": "llama3-8b", "on": "16xh100-sxm"})");
+  PlanWords words;
+  for (const auto& ons : {std::vector<std::string>{"16xh100-sxm"}, {"8..32xh100-sxm"}}) {
+    words.on = ons;
+    const Result<Plan> plan = make_plan(*request, words, *catalogues, search_all);
+    ASSERT_TRUE(plan.ok());
+    const svg::Picture p = plans_picture(*plan);
+    EXPECT_TRUE(well_formed(svg::document(p)));
+    const std::size_t points = plan->clusters.size() > 1 ? plan->clusters.size() : plan->plans.size();
+    std::size_t circles = 0;
+    for (std::size_t at = 0; (at = p.body.find("<circle", at)) != std::string::npos; ++at) ++circles;
+    EXPECT_EQ(circles, points);
+    EXPECT_TRUE(says(p, text::seconds(plan->plans.front().step->seconds.number())) || plan->clusters.size() > 1);
+  }
+  EXPECT_TRUE(plans_picture(Plan{}).empty());
 }
 
 TEST(Svg, TheMemoryOfEachStageIsTheEstimates) {

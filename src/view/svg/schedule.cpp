@@ -98,32 +98,34 @@ Timeline pipeline_timeline(std::string_view schedule, std::int64_t pp, std::int6
   return out;
 }
 
-svg::Picture schedule_picture(const Estimate& e) {
+svg::Picture schedule_picture(const Estimate& e, const Drawing& how) {
   const Layout& l = e.recipe.layout;
-  constexpr std::int64_t kMostStages = 16, kMostShown = 24;
+  constexpr std::int64_t kMostStages = 16;
+  const std::int64_t most_shown = how.narrow() ? 12 : 24;
   if (!e.step || l.pp < 2 || l.pp > kMostStages) return {};
   const std::int64_t all = e.recipe.micro_batches();
-  const std::int64_t few = std::min(all, std::max(kMostShown / l.vpp, l.pp));
+  const std::int64_t few = std::min(all, std::max(most_shown / l.vpp, l.pp));
   const std::int64_t shown = l.vpp > 1 ? std::max<std::int64_t>(1, few / l.pp) * l.pp : few;
   const Timeline line = pipeline_timeline(l.schedule, l.pp, l.vpp, std::min(all, shown));
   if (line.slots.empty()) return {};
-  constexpr double kLeft = 60, kPlot = 680, kTop = 64, kRow = 20, kNumber = 15;
+  constexpr double kLeft = 60, kRow = 20, kNumber = 15;
+  const double plot = how.width - kLeft - 20;
   svg::Canvas c;
-  c.text(12, 24, "The pipeline's schedule: " + l.schedule, {16, svg::Anchor::start, svg::kInk, true});
   const auto& bubble = e.step->breakdown[static_cast<int>(Lost::bubble)];
-  c.text(12, 44,
-         (shown < all ? std::to_string(shown) + " of " : "") + text::grouped(all) + " micro-batches, equal stages" +
-             (bubble ? "; bubbles take " + text::percent(bubble->number() / e.step->seconds.number()) +
-                           " of the estimate's step"
-                     : ""));
-  const double scale = kPlot / line.length;
+  const double top = svg::heading(
+      c, how.width, "The pipeline's schedule: " + l.schedule,
+      (shown < all ? std::to_string(shown) + " of " : "") + text::grouped(all) + " micro-batches, equal stages" +
+          (bubble ? "; bubbles take " + text::percent(bubble->number() / e.step->seconds.number()) +
+                        " of the estimate's step"
+                  : ""));
+  const double scale = plot / line.length;
   for (std::int64_t s = 0; s < l.pp; ++s) {
-    const double y = kTop + kRow * static_cast<double>(s);
+    const double y = top + kRow * static_cast<double>(s);
     c.text(kLeft - 8, y + 14, "stage " + std::to_string(s), {11, svg::Anchor::end});
-    c.rect(kLeft, y + 1, kPlot, kRow - 2, "#eeeeee");
+    c.rect(kLeft, y + 1, plot, kRow - 2, svg::kEmpty, "bubble", "step.breakdown.bubble");
   }
   for (const Slot& s : line.slots) {
-    const double x = kLeft + s.start * scale, y = kTop + kRow * static_cast<double>(s.stage);
+    const double x = kLeft + s.start * scale, y = top + kRow * static_cast<double>(s.stage);
     const double width = (s.end - s.start) * scale;
     const std::string_view colour = s.backward ? svg::kPalette[1] : svg::kPalette[s.chunk % 2 == 0 ? 4 : 2];
     c.rect(x + 0.5, y + 1, width - 1, kRow - 2, colour,
@@ -131,14 +133,14 @@ svg::Picture schedule_picture(const Estimate& e) {
     if (width >= kNumber)
       c.text(x + width / 2, y + 14, std::to_string(s.micro_batch), {11, svg::Anchor::middle, svg::kInk});
   }
-  const double y = kTop + kRow * static_cast<double>(l.pp) + 18;
-  c.rect(kLeft, y - 10, 12, 12, svg::kPalette[4]);
-  c.text(kLeft + 18, y, "forward");
-  c.rect(kLeft + 90, y - 10, 12, 12, svg::kPalette[1]);
-  c.text(kLeft + 108, y, "backward, twice as long");
-  c.rect(kLeft + 280, y - 10, 12, 12, "#eeeeee");
-  c.text(kLeft + 298, y, "bubble");
-  return {"schedule", "Pipeline schedule, stage by time", c.take(), kPictureWidth, y + 14};
+  const double y = top + kRow * static_cast<double>(l.pp) + 18, gap = how.narrow() ? 12 : 0;
+  c.rect(12, y - 10, 12, 12, svg::kPalette[4]);
+  c.text(30, y, "forward");
+  c.rect(98 - gap, y - 10, 12, 12, svg::kPalette[1]);
+  c.text(116 - gap, y, how.narrow() ? "backward" : "backward, twice as long");
+  c.rect((how.narrow() ? 164 : 280) + gap, y - 10, 12, 12, svg::kEmpty, "bubble", "step.breakdown.bubble");
+  c.text((how.narrow() ? 182 : 298) + gap, y, "bubble");
+  return {"schedule", "Pipeline schedule, stage by time", c.take(), how.width, y + 14};
 }
 
 }  // namespace preflop

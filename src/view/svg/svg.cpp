@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "src/base/decimal.hpp"
+#include "src/base/text.hpp"
 
 namespace preflop::svg {
 
@@ -23,6 +24,10 @@ std::string points_of(const std::vector<std::pair<double, double>>& points) {
     out += (out.empty() ? "" : " ") + num(x) + "," + num(y);
   }
   return out;
+}
+
+std::string marked(std::string_view term) {
+  return term.empty() ? "" : fmt::format(R"( data-term="{}")", escaped(term));
 }
 
 std::string closed(std::string_view element, std::string_view tip) {
@@ -54,11 +59,12 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-void Canvas::rect(double x, double y, double width, double height, std::string_view fill, std::string_view tip) {
+void Canvas::rect(double x, double y, double width, double height, std::string_view fill, std::string_view tip,
+                  std::string_view term) {
   if (!all_finite({x, y, width, height}) || width <= 0 || height <= 0) return;
   body_ += fmt::format(R"(<rect x="{}" y="{}" width="{}" height="{}" fill="{}")", num(x), num(y), num(width),
                        num(height), fill) +
-           closed("rect", tip);
+           marked(term) + closed("rect", tip);
 }
 
 void Canvas::line(double x1, double y1, double x2, double y2, std::string_view stroke, double width, bool dashed) {
@@ -78,10 +84,11 @@ void Canvas::area(const std::vector<std::pair<double, double>>& points, std::str
   body_ += fmt::format(R"(<polygon points="{}" fill="{}"/>)", points_of(points), fill) + "\n";
 }
 
-void Canvas::circle(double x, double y, double radius, std::string_view fill, std::string_view tip) {
+void Canvas::circle(double x, double y, double radius, std::string_view fill, std::string_view tip,
+                    std::string_view term) {
   if (!all_finite({x, y})) return;
   body_ += fmt::format(R"(<circle cx="{}" cy="{}" r="{}" fill="{}")", num(x), num(y), num(radius), fill) +
-           closed("circle", tip);
+           marked(term) + closed("circle", tip);
 }
 
 void Canvas::text(double x, double y, std::string_view words, const TextStyle& style) {
@@ -91,6 +98,20 @@ void Canvas::text(double x, double y, std::string_view words, const TextStyle& s
                        num(style.size), kAnchors[static_cast<int>(style.anchor)], style.colour,
                        style.bold ? R"( font-weight="bold")" : "", escaped(words)) +
            "\n";
+}
+
+double heading(Canvas& c, double width, std::string_view title, std::string_view says) {
+  constexpr double kLeft = 12, kTitleEm = 9.2, kEm = 6.4, kTitleLine = 20, kLine = 17;
+  double y = 24;
+  for (const std::string& line : text::wrapped(title, static_cast<std::size_t>((width - 2 * kLeft) / kTitleEm))) {
+    c.text(kLeft, y, line, {16, Anchor::start, kInk, true});
+    y += kTitleLine;
+  }
+  for (const std::string& line : text::wrapped(says, static_cast<std::size_t>((width - 2 * kLeft) / kEm))) {
+    c.text(kLeft, y, line);
+    y += kLine;
+  }
+  return y + 3;
 }
 
 std::string document(const Picture& p) {

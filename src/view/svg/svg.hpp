@@ -15,8 +15,9 @@ namespace preflop::svg {
 inline constexpr std::array<std::string_view, 8> kPalette = {"#0072B2", "#E69F00", "#009E73", "#D55E00",
                                                              "#56B4E9", "#CC79A7", "#F0E442", "#999999"};
 inline constexpr std::string_view kInk = "#1a1a1a";
-inline constexpr std::string_view kFaint = "#8a8a8a";
+inline constexpr std::string_view kFaint = "#6b6b6b";
 inline constexpr std::string_view kGrid = "#dddddd";
+inline constexpr std::string_view kEmpty = "#eeeeee";
 
 enum class Anchor { start, middle, end };
 
@@ -27,14 +28,17 @@ struct TextStyle {
   bool bold = false;
 };
 
-// Collects elements. Coordinates are rounded to 0.01 px; what is not finite is left out.
+// Collects elements. Coordinates are rounded to 0.01 px; what is not finite is left out. `tip` is shown by browsers;
+// `term` is the JSON path of the number that the mark shows, for pages that explain it on selection.
 class Canvas {
  public:
-  void rect(double x, double y, double width, double height, std::string_view fill, std::string_view tip = {});
+  void rect(double x, double y, double width, double height, std::string_view fill, std::string_view tip = {},
+            std::string_view term = {});
   void line(double x1, double y1, double x2, double y2, std::string_view stroke, double width = 1, bool dashed = false);
   void polyline(const std::vector<std::pair<double, double>>& points, std::string_view stroke, double width = 2);
   void area(const std::vector<std::pair<double, double>>& points, std::string_view fill);
-  void circle(double x, double y, double radius, std::string_view fill, std::string_view tip = {});
+  void circle(double x, double y, double radius, std::string_view fill, std::string_view tip = {},
+              std::string_view term = {});
   void text(double x, double y, std::string_view words, const TextStyle& style = {});
   std::string take() { return std::move(body_); }
 
@@ -51,6 +55,9 @@ struct Picture {
 };
 
 std::string escaped(std::string_view text);  // & < > " for XML
+
+// A picture's title and what it says, wrapped to its width. Returns where the drawing may begin.
+double heading(Canvas& canvas, double width, std::string_view title, std::string_view says);
 
 // With the picture's title as accessible name. A document has a white ground.
 std::string document(const Picture& picture);

@@ -1,0 +1,83 @@
+// The API: sessions remember what they should and nothing else; a plan bit by bit is the plan.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "src/adapt/api.hpp"
+#include "src/adapt/plan_run.hpp"
+#include "src/view/json.hpp"
+#include "src/view/plan.hpp"
+
+namespace preflop {
+namespace {
+
+using Json = nlohmann::json;
+
+Json ask_of(Session& session, const Json& call) { return Json::parse(session.answer(call.dump()), nullptr, false); }
+const Json kRequest = {{"model", "llama3-8b"}, {"on", "16xh100-sxm"}};
+
+Json plan_bit_by_bit(const Json& request, const Json& search, std::uint64_t ordinals) {
+  Session session;
+  Json at = ask_of(session, {{"call", "plan-begin"}, {"request", request}, {"search", search}});
+  for (double before = 0; at.contains("done") && !at["done"]; before = at["progress"]) {
+    at = ask_of(session, {{"call", "plan-advance"}, {"ordinals", ordinals}});
+    EXPECT_GE(at["progress"], before);
+    EXPECT_LE(at["progress"], 1);
+  }
+  EXPECT_EQ(at["progress"], 1) << at;
+  return ask_of(session, {{"call", "plan-result"}});
+}
+
+TEST(Session, APlanBitByBitIsThePlan) {
+  static const Result<Catalogues> catalogues = Catalogues::load();
+  const Result<Request> request = request_from_json(kRequest.dump());
+  for (const char* objective : {"time", "seq"}) {
+    for (const std::string on : {"16xh100-sxm", "8..32xh100-sxm"}) {
+      PlanWords words;
+      words.on = {on};
+      words.objective = objective;
+      const Result<Plan> plan = make_plan(*request, words, *catalogues, search_all);
+      ASSERT_TRUE(plan.ok());
+      EXPECT_EQ(plan_bit_by_bit(kRequest, {{"objective", objective}, {"on", {on}}}, 3000), plan_json_value(*plan))
+          << on;
+    }
+  }
+}
+
+TEST(Session, ACancelledPlanIsGone) {
+  Session session;
+  EXPECT_FALSE(ask_of(session, {{"call", "plan-begin"}, {"request", kRequest}})["done"]);
+  EXPECT_TRUE(ask_of(session, {{"call", "plan-result"}}).contains("error"));
+  EXPECT_TRUE(ask_of(session, {{"call", "plan-cancel"}})["done"]);
+  for (const char* call : {"plan-advance", "plan-result", "plan-pictures"})
+    EXPECT_TRUE(ask_of(session, {{"call", call}}).contains("error")) << call;
+}
+
+TEST(Session, AnswersDoNotDependOnWhatWasAskedBefore) {
+  Json other = kRequest;
+  other["tp"] = 2;
+  const Json first = {{"call", "estimate"}, {"request", kRequest}}, second = {{"call", "estimate"}, {"request", other}};
+  Session session, fresh;
+  const std::string before = session.answer(first.dump());
+  EXPECT_NE(session.answer(second.dump()), before);
+  EXPECT_TRUE(
+      ask_of(session, {{"call", "estimate"}, {"request", {{"model", "no-such"}, {"on", "1xt4"}}}}).contains("error"));
+  EXPECT_EQ(session.answer(first.dump()), before);
+  EXPECT_EQ(fresh.answer(second.dump()), session.answer(second.dump()));
+  EXPECT_EQ(estimate_json(kRequest.dump()), before);
+}
+
+TEST(Session, NonsenseIsRefused) {
+  Session session;
+  for (const char* call :
+       {"", "[]", "{\"call\": 3}", "{\"call\": \"estimate\"}", "{\"call\": \"plan-begin\", \"request\": 7}",
+        "{\"call\": \"compare\", \"a\": 1, \"b\": 2}", "{\"call\": \"read\"}",
+        "{\"call\": \"models\", \"name\": \"x\"}",
+        "{\"call\": \"report\", \"request\": {\"model\": \"llama3-8b\", \"on\": \"8xh100-sxm\"}, \"format\": \"pdf\"}",
+        "{\"call\": \"plan-begin\", \"request\": {\"model\": \"llama3-8b\", \"on\": \"8xh100-sxm\"}, \"search\": "
+        "{\"x\": 1}}"})
+    EXPECT_TRUE(Json::parse(session.answer(call), nullptr, false).contains("error")) << call;
+}
+
+}  // namespace
+}  // namespace preflop
