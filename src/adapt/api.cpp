@@ -94,14 +94,19 @@ Result<Json> State::terms(const Json& call) {
   return term_list_json(explainable((*here)->problem.analysed, (*here)->problem.cluster));
 }
 
-// The derivation, and the text that the command prints.
+// The derivation as JSON, as the text that the command prints, or line by line.
 Result<Json> State::explain_call(const Json& call) {
   const auto here = pose_here(call);
   if (!here) return here.error();
   const auto found = explain(text_member(call, "term"), (*here)->problem.analysed, (*here)->problem.cluster);
   if (!found) return found.error();
-  if (text_member(call, "format") == "txt") return Json{{"text", explain_text(*found, false)}};
-  return explain_json_value(*found);
+  const std::string format = text_member(call, "format");
+  if (format == "txt") return Json{{"text", explain_text(*found, false)}};
+  if (format != "lines") return explain_json_value(*found);
+  Json lines = Json::array();
+  for (const ExplainLine& line : explain_lines(*found, call.contains("everything") && call["everything"] == Json(true)))
+    lines.push_back({{"indent", line.indent}, {"text", line.text}});
+  return Json{{"head", explain_head(*found)}, {"path", found->path}, {"about", found->about}, {"lines", lines}};
 }
 
 Result<Json> State::pictures(const Json& call) {

@@ -15,7 +15,7 @@ std::string estimate_json(std::string_view request_json);
 // {"error": "..."} with the command line's sentence; texts and files come as {"text": "..."}.
 //
 //   estimate, changes (choices that would change the verdict), terms            request
-//   explain                                                                     request, term
+//   explain                                            request, term [, format: txt or lines [, everything]]
 //   pictures                                                                    request [, width, gb]
 //   report                                                                      request, format: html, md, svg or txt
 //   export                                                                      request, to
@@ -27,7 +27,7 @@ std::string estimate_json(std::string_view request_json);
 //   read                                                                        text, name: a file as a request
 //
 // The session remembers the last problem and one plan on its way: plan-advance looks at about `ordinals` more
-// layouts and says {done, progress, looked, space}.
+// layouts and says {done, progress, looked}.
 class Session {
  public:
   Session();

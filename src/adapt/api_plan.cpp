@@ -66,7 +66,7 @@ Status State::next_search() {
   return Nothing{};
 }
 
-// Of the clusters asked about, those done and the part of this one.
+// Of the clusters asked about, those done and the part of the search at hand (a longest sequence takes several).
 Json State::progress() const {
   if (!run) return {{"done", true}, {"progress", 1}, {"looked", looked}};
   const double space = static_cast<double>(run->pending()->space->size());

@@ -49,7 +49,7 @@ class Printer {
     }
   }
 
-  std::string take() { return std::move(out_); }
+  std::vector<ExplainLine> take() { return std::move(out_); }
 
  private:
   // Leaves without detail or a source that is new are complete in the formula.
@@ -121,18 +121,10 @@ class Printer {
     }
   }
 
-  void line(std::size_t indent, const std::string& text) {
-    indent = std::min<std::size_t>(indent, 40);
-    const std::size_t hang = indent + 4;
-    bool first = true;
-    for (const std::string& part : text::wrapped(text, text::kColumns - hang)) {
-      out_ += std::string(first ? indent : hang, ' ') + part + "\n";
-      first = false;
-    }
-  }
+  void line(std::size_t indent, const std::string& text) { out_.push_back({indent, text}); }
 
   bool everything_;
-  std::string out_;
+  std::vector<ExplainLine> out_;
   Signatures signatures_;
   std::set<std::uint64_t> seen_;
   std::set<std::string> sources_;
@@ -178,17 +170,35 @@ std::string shown_number(double value, std::string_view unit) {
   return text::fixed(value, value < 1 ? 5 : value < 100 ? 3 : 1) + suffix;
 }
 
-std::string explain_text(const Explanation& e, bool everything) {
+std::string explain_head(const Explanation& e) {
   std::string head = e.term + " = " + shortest(e.value) + (e.unit.empty() ? "" : " " + e.unit);
-  const std::string rounded = shown_number(e.value, e.unit);
-  if (e.unit == "B" || e.unit == "s") head += " = " + rounded;
+  if (e.unit == "B" || e.unit == "s") head += " = " + shown_number(e.value, e.unit);
+  return head;
+}
+
+std::vector<ExplainLine> explain_lines(const Explanation& e, bool everything) {
+  Printer printer(everything);
+  printer.print(*e.tree, 1, e.unit, 0);
+  return printer.take();
+}
+
+std::string explain_text(const Explanation& e, bool everything) {
+  constexpr std::size_t kDeepest = 40;
+  std::string head = explain_head(e);
   if (e.path != e.term) head += "\n" + e.path;
   if (!e.about.empty()) head += "\n" + e.about;
   std::string out;
   for (const std::string& part : text::wrapped(head, text::kColumns)) out += part + "\n";
-  Printer printer(everything);
-  printer.print(*e.tree, 1, e.unit, 0);
-  return out + "\n" + printer.take();
+  out += "\n";
+  for (const ExplainLine& line : explain_lines(e, everything)) {
+    const std::size_t indent = std::min(line.indent, kDeepest), hang = indent + 4;
+    bool first = true;
+    for (const std::string& part : text::wrapped(line.text, text::kColumns - hang)) {
+      out += std::string(first ? indent : hang, ' ') + part + "\n";
+      first = false;
+    }
+  }
+  return out;
 }
 
 nlohmann::json explain_json_value(const Explanation& e) {

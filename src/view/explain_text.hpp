@@ -13,6 +13,14 @@ namespace preflop {
 // are shown and the rest is summed on one line, unless `everything`.
 std::string explain_text(const Explanation& explanation, bool everything);
 
+// The same, line by line, for views that wrap and indent themselves.
+struct ExplainLine {
+  std::size_t indent = 0;  // two deeper than what the line belongs to
+  std::string text;        // "weights = 1.2 GiB = ..", "source: .."
+};
+std::string explain_head(const Explanation& e);  // "memory.weights = 123 B = 1.2 GiB"
+std::vector<ExplainLine> explain_lines(const Explanation& explanation, bool everything);
+
 // {schema: preflop.explain/1, term, path, value, unit, tree {op, name, value, unit, detail, source, count, inputs}}
 nlohmann::json explain_json_value(const Explanation& explanation);
 

@@ -19,9 +19,9 @@ const Json kRequest = {{"model", "llama3-8b"}, {"on", "16xh100-sxm"}};
 Json plan_bit_by_bit(const Json& request, const Json& search, std::uint64_t ordinals) {
   Session session;
   Json at = ask_of(session, {{"call", "plan-begin"}, {"request", request}, {"search", search}});
-  for (double before = 0; at.contains("done") && !at["done"]; before = at["progress"]) {
+  for (std::uint64_t before = 0; at.contains("done") && !at["done"]; before = at["looked"]) {
     at = ask_of(session, {{"call", "plan-advance"}, {"ordinals", ordinals}});
-    EXPECT_GE(at["progress"], before);
+    EXPECT_GE(at["looked"], before);
     EXPECT_LE(at["progress"], 1);
   }
   EXPECT_EQ(at["progress"], 1) << at;

@@ -60,6 +60,27 @@ Scale scale_of(const std::vector<Point>& points, double Point::* member, double 
   return {low - margin, high + margin, from, to};
 }
 
+// Labels of a time axis that differ from one another: one unit for all, and as many decimals as a step between them
+// takes.
+std::vector<std::string> time_labels(const std::vector<double>& seconds) {
+  constexpr std::pair<double, const char*> kUnits[] = {
+      {86400, " days"}, {3600, " h"}, {60, " min"}, {1, " s"}, {1e-3, " ms"}};
+  constexpr double kTimes = 3;  // of a unit, before it is used
+  const double least = *std::min_element(seconds.begin(), seconds.end());
+  std::pair<double, const char*> unit = kUnits[4];
+  for (const auto& u : kUnits) {
+    if (least < kTimes * u.first) continue;
+    unit = u;
+    break;
+  }
+  int decimals = 0;
+  double step = (seconds[1] - seconds[0]) / unit.first;
+  for (; step < 1 && decimals < 3; step *= 10) ++decimals;
+  std::vector<std::string> out;
+  for (const double s : seconds) out.push_back(text::fixed(s / unit.first, decimals) + unit.second);
+  return out;
+}
+
 }  // namespace
 
 svg::Picture plans_picture(const Plan& plan, const Drawing& how) {
@@ -73,10 +94,14 @@ svg::Picture plans_picture(const Plan& plan, const Drawing& how) {
   const double top = svg::heading(c, how.width, clusters ? "Faster with more GPUs" : "Faster for more memory",
                                   "one point a plan, " + time + " upwards; joined: nothing is better in both");
   const Scale x = scale_of(points, &Point::x, kLeft, how.width - 32), y = scale_of(points, &Point::y, top + kPlot, top);
-  for (int i = 0; i <= 4; ++i) {
-    const double v = y.low + (y.high - y.low) * i / 4, u = x.low + (x.high - x.low) * i / 4;
+  constexpr int kLines = 5;
+  std::vector<double> times;
+  for (int i = 0; i < kLines; ++i) times.push_back(y.low + (y.high - y.low) * i / (kLines - 1));
+  const std::vector<std::string> labels = time_labels(times);
+  for (int i = 0; i < kLines; ++i) {
+    const double v = times[static_cast<std::size_t>(i)], u = x.low + (x.high - x.low) * i / (kLines - 1);
     c.line(kLeft, y(v), how.width - 12, y(v), svg::kGrid);
-    c.text(kLeft - 6, y(v) + 4, text::seconds(v), {11, svg::Anchor::end});
+    c.text(kLeft - 6, y(v) + 4, labels[static_cast<std::size_t>(i)], {11, svg::Anchor::end});
     if (i % 2 == 0)
       c.text(x(u), top + kPlot + 18, clusters ? text::grouped(static_cast<long long>(u)) : text::fixed(u, 1),
              {11, svg::Anchor::middle});
