@@ -2,9 +2,9 @@
 
 build_packages="g++ cmake ninja-build nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libfast-float-dev"
 test_packages="python3 libgtest-dev librapidcheck-dev"
-check_packages="ccache git clang-19 lld-19 llvm-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev
-  wasi-libc libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev-wasm32
-  python3-dev pybind11-dev libbenchmark-dev"
+wasm_packages="clang-19 lld-19 llvm-19 wasi-libc libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev-wasm32"
+check_packages="$wasm_packages ccache git clang-tidy-19 clang-format-19 libclang-rt-19-dev
+  python3-dev pybind11-dev libbenchmark-dev chromium"
 
 # install_packages NAME...: installs what is missing where it may (root, or sudo without a password),
 # else says what is missing and fails. On a system without dpkg it leaves the matter to the build.

@@ -1,5 +1,5 @@
 # Counts the tests in a log: GoogleTest's and Python unittest's summaries, a plain "N passed, N failed"
-# line, and for ctest -V one for each test that prints none of these. Prints "PASSED FAILED SKIPPED".
+# line, node's test runner, and for ctest -V one for each test that prints none of these. Prints "PASSED FAILED SKIPPED".
 function number(text, key) { return match(text, key "=[0-9]+") ? substr(text, RSTART + length(key) + 1, RLENGTH - length(key) - 1) + 0 : 0 }
 
 {
@@ -12,6 +12,10 @@ line ~ /^\[  PASSED  \] [0-9]+ test/ { split(line, w, " "); pass[id] += w[4] }
 line ~ /^\[  FAILED  \] [0-9]+ test/ { split(line, w, " "); fail[id] += w[4] }
 line ~ /^\[  SKIPPED \] [0-9]+ test/ { split(line, w, " "); skip[id] += w[4] }
 line ~ /^[0-9]+ passed, [0-9]+ failed/ { split(line, w, " "); pass[id] += w[1]; fail[id] += w[3] }
+line ~ /^# (pass|fail|skipped) [0-9]+$/ {  # node --test
+  split(line, w, " ")
+  if (w[2] == "pass") pass[id] += w[3]; else if (w[2] == "fail") fail[id] += w[3]; else skip[id] += w[3]
+}
 line ~ /^Ran [0-9]+ tests? in / { split(line, w, " "); ran[id] = w[2] }
 line ~ /^(OK|FAILED)( \(.*\))?$/ && (id in ran) {
   bad = number(line, "failures") + number(line, "errors") + number(line, "unexpected successes")

@@ -1,6 +1,7 @@
 #include "src/view/report.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "src/base/text.hpp"
 #include "src/view/json.hpp"
@@ -24,6 +25,8 @@ std::string verdict_of(const Estimate& e) {
   return line;
 }
 
+std::string whole(double n) { return std::fabs(n) < 1e15 ? text::grouped(std::llround(n)) : text::count(n); }
+
 // The numbers that people ask for first.
 Rows key_numbers(const Estimate& e) {
   const StageMemory<double>& peak = e.memory.stages[e.memory.peak_stage];
@@ -33,7 +36,7 @@ Rows key_numbers(const Estimate& e) {
   if (e.memory.capacity) out.emplace_back("capacity", text::gib(e.memory.capacity->number(), 2));
   if (e.step) {
     out.emplace_back("step", text::seconds(e.step->seconds.number()));
-    out.emplace_back("tokens/s, all GPUs", text::count(e.step->tokens_per_second.number()));
+    out.emplace_back("tokens/s, all GPUs", whole(e.step->tokens_per_second.number()));
     out.emplace_back("MFU (" + e.step->mfu_convention + ")", text::percent(e.step->mfu.number()));
   }
   if (!e.run) return out;
@@ -44,10 +47,10 @@ Rows key_numbers(const Estimate& e) {
   out.emplace_back("expected time", text::seconds(r.expected.number()));
   out.emplace_back("P10, P50, P90", text::seconds(r.p10.number()) + ", " + text::seconds(r.p50.number()) + ", " +
                                         text::seconds(r.p90.number()));
-  out.emplace_back("GPU-hours", text::count(r.gpu_hours.number()));
+  out.emplace_back("GPU-hours", whole(r.gpu_hours.number()));
   out.emplace_back("cost", r.cost ? dollars(r.cost->number()) : "not known");
-  out.emplace_back("energy", r.energy_kwh ? text::count(r.energy_kwh->number()) + " kWh" : "not known");
-  out.emplace_back("CO2e", r.co2_kg ? text::count(r.co2_kg->number()) + " kg" : "not known");
+  out.emplace_back("energy", r.energy_kwh ? whole(r.energy_kwh->number()) + " kWh" : "not known");
+  out.emplace_back("CO2e", r.co2_kg ? whole(r.co2_kg->number()) + " kg" : "not known");
   return out;
 }
 
@@ -74,6 +77,12 @@ std::string html_table(const Rows& rows) {
   for (const auto& [what, value] : rows)
     out += "<tr><th scope=\"row\">" + svg::escaped(what) + "</th><td>" + svg::escaped(value) + "</td></tr>\n";
   return out + "</table>\n";
+}
+std::string html_figures(const Rows& rows) {
+  std::string out = "<dl>\n";
+  for (const auto& [what, value] : rows)
+    out += "<div><dt>" + svg::escaped(what) + "</dt><dd>" + svg::escaped(value) + "</dd></div>\n";
+  return out + "</dl>\n";
 }
 std::string html_list(const std::vector<std::string>& items) {
   std::string out = "<ul>\n";
@@ -105,11 +114,14 @@ std::string embedded_json(const Estimate& e) {
 
 constexpr const char* kStyle =
     "body{font:15px/1.5 system-ui,sans-serif;color:#1a1a1a;background:#fff;max-width:800px;margin:2em auto;padding:0 "
-    "1em}"
+    "1em}h1{font-size:1.6em;margin:0}h2{font-size:1.15em;margin:1.6em 0 .4em;break-after:avoid}"
+    ".verdict{font-size:1.15em;font-weight:600;margin:.4em 0 1em}"
+    "dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(9.5em,1fr));gap:.7em 1.5em;margin:1em 0 1.5em}"
+    "dt{font-size:.85em;color:#555}dd{margin:0;font-weight:600;font-variant-numeric:tabular-nums}"
     "table{border-collapse:collapse}th{text-align:left;font-weight:normal}th,td{padding:.15em 1em .15em 0;"
-    "border-bottom:1px solid #ddd;vertical-align:top;overflow-wrap:anywhere}svg{max-width:100%;height:auto;margin:1em "
-    "0}"
-    "li{overflow-wrap:anywhere}@media print{body{margin:0}svg,table{break-inside:avoid}}";
+    "border-bottom:1px solid #ddd;vertical-align:top;overflow-wrap:anywhere}svg{display:block;max-width:100%;"
+    "height:auto;margin:.6em 0}.columns{columns:20em 2}li{overflow-wrap:anywhere}@media print{body{margin:0;"
+    "max-width:none;font-size:10pt}svg{width:15.5cm}svg,tr,li,dl div{break-inside:avoid}}";
 
 }  // namespace
 
@@ -118,10 +130,10 @@ std::string report_html(const Estimate& e, const IntervalCurve& curve) {
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\">\n<title>" +
       svg::escaped(title_of(e)) + "</title>\n<style>" + kStyle + "</style></head>\n<body>\n<h1>" +
-      svg::escaped(title_of(e)) + "</h1>\n<p><strong>" + svg::escaped(verdict_of(e)) + "</strong></p>\n";
-  out += html_table(key_numbers(e));
+      svg::escaped(title_of(e)) + "</h1>\n<p class=\"verdict\">" + svg::escaped(verdict_of(e)) + "</p>\n";
+  out += html_figures(key_numbers(e));
   for (const svg::Picture& p : estimate_pictures(e, curve)) out += svg::document(p);
-  out += "<h2>Recipe</h2>\n" + html_table(recipe_rows(e));
+  out += "<h2>Recipe</h2>\n<div class=\"columns\">" + html_table(recipe_rows(e)) + "</div>\n";
   if (const auto assumed = assumed_of(e); !assumed.empty()) out += "<h2>Assumed</h2>\n" + html_list(assumed);
   if (!e.warnings.empty()) out += "<h2>Notes</h2>\n" + html_list(e.warnings);
   out += "<h2>Sources</h2>\n" + html_list(e.sources);

@@ -1,0 +1,100 @@
+// The best layouts for the question, searched while the page is read: table, Pareto chart, reasons.
+import type { App } from "./app";
+import { announce, byId, fill, h } from "./dom";
+import { Stale } from "./engine";
+import { fixed, grouped, memory, memoryUnit, percent, seconds } from "./format";
+import { picture } from "./pictures";
+import { commandLine, layoutOf, withoutLayout } from "./state";
+import type { Answer, Estimate, Picture, Plan } from "./types";
+
+export const OBJECTIVES = ["time", "cost", "gpu-hours", "energy", "memory", "seq", "micro-batch"];
+export interface Found { text: string; plan: Plan; pictures: Picture[] }
+
+const sameLayout = (a: Estimate, b: Estimate | null): boolean =>
+  b !== null && JSON.stringify(layoutOf(a.recipe)) === JSON.stringify(layoutOf(b.recipe));
+
+function load(app: App, plan: Plan, at: number): void {
+  const e = plan.plans[at];
+  if (!e) return;
+  app.replace({ ...withoutLayout(app.state.request), ...layoutOf(e.recipe),
+    ...(app.state.objective === "seq" ? { seq: e.recipe.seq as number } : {}) });
+  announce(`Plan ${at + 1} loaded`);
+}
+
+function table(app: App, plan: Plan): HTMLElement {
+  const axes = ["tp", "pp", "vpp", "cp", "ep", "dp", "zero", "micro_batch", "recompute"];
+  const used = axes.filter((a) => ["dp", "zero", "micro_batch"].includes(a) || plan.plans.some((e) => e.recipe[a] !== 1 && e.recipe[a] !== "none"));
+  const heads: Record<string, string> = { micro_batch: "mb" };
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Plans" }, h("table", { class: "plans" },
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "#"), used.map((a) => h("th", { scope: "col" }, heads[a] ?? a)),
+      h("th", { scope: "col" }, memoryUnit()), h("th", { scope: "col" }, "step"), h("th", { scope: "col" }, "MFU"), h("th", { scope: "col" }, h("span", { class: "sr" }, "load")))),
+    h("tbody", {}, plan.plans.map((e, i) => {
+      const here = sameLayout(e, app.estimate);
+      const device = memory(e.memory.peak_device_bytes, 1).split(" ")[0]!;
+      return h("tr", { class: here ? "here" : null },
+        h("th", { scope: "row" }, String(i + 1)), used.map((a) => h("td", {}, String(e.recipe[a] ?? "–"))),
+        h("td", {}, device), h("td", {}, e.step.seconds === null ? "–" : seconds(e.step.seconds)),
+        h("td", {}, e.step.mfu === null ? "–" : percent(e.step.mfu)),
+        h("td", {}, h("button", { type: "button", class: "chip", "data-key": `plan:${i}`, "aria-pressed": here ? "true" : "false",
+          "aria-label": `Load plan ${i + 1}`, onclick: () => load(app, plan, i) }, here ? "shown" : "load")));
+    }))));
+}
+
+function reasons(plan: Plan): HTMLElement {
+  const s = plan.space;
+  const rejected = Object.entries(s.rejected).sort((a, b) => b[1] - a[1]);
+  return h("details", {}, h("summary", {}, "Why this one, and what became of the others"),
+    h("ul", { class: "plain" }, plan.why.map((w) => h("li", {}, w)), plan.opened_would_gain.map((w) => h("li", {}, w))),
+    h("p", {}, `Of ${grouped(s.space)} layouts ${grouped(s.priced)} were priced; ${grouped(s.pruned)} were excluded in bulk by a rule or a bound.`),
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Reasons of refusal" }, h("table", {},
+      h("caption", {}, "Refused because"),
+      h("tbody", {}, rejected.slice(0, 12).map(([reason, n]) => h("tr", {}, h("td", {}, grouped(n)), h("th", { scope: "row", class: "words" }, s.examples[reason] ?? reason)))))));
+}
+
+function drawPlan(app: App, found: Found): void {
+  const { plan, pictures } = found;
+  const command = commandLine("plan", withoutLayout(app.state.request)) + (app.state.objective === "time" ? "" : ` --objective ${app.state.objective}`);
+  if (plan.plans.length === 0) {
+    fill(byId("plans-body"), h("p", {}, "No layout fits."), plan.nearest
+      ? h("p", {}, `Nearest: short by ${memory(-(plan.nearest.memory.margin_bytes ?? 0))}.`) : null, reasons(plan));
+    return;
+  }
+  const chart = pictures[0] ? picture(pictures[0], (term) => load(app, plan, Number(/\d+/.exec(term)?.[0] ?? 0))) : null;
+  fill(byId("plans-body"), table(app, plan), chart, reasons(plan), h("p", { class: "command" }, h("code", {}, command)));
+}
+
+export async function searchPlan(app: App, width: number): Promise<Found | null> {
+  const body = byId("plans-body");
+  const bar = h("progress", { max: 1, value: 0, "aria-label": "Search of layouts" });
+  const looked = h("span", {}, "");
+  const stop = h("button", { type: "button", class: "quiet", "data-key": "plan-cancel", onclick: () => {
+    app.engine.cancelPlan();
+    fill(body, h("p", {}, "The search was cancelled. ", h("button", { type: "button", class: "quiet", onclick: () => void app.redraw() }, "Search again")));
+  } }, "Cancel");
+  fill(body, h("div", { class: "searching" }, bar, looked, stop));
+  const call = { call: "plan-begin", request: withoutLayout(app.state.request), search: { objective: app.state.objective } };
+  try {
+    const text = await app.engine.plan(call, (at, n) => {
+      bar.value = at;
+      looked.textContent = ` ${grouped(n)} layouts, ${fixed(at * 100, 0)} %`;
+    });
+    const plan = JSON.parse(text) as Answer<Plan>;
+    if (plan.error) {
+      fill(body, h("p", { class: "bad" }, plan.error));
+      return null;
+    }
+    const found: Found = { text, plan, pictures: [] };
+    await drawPlanPictures(app, found, width);
+    return found;
+  } catch (why) {
+    if (!(why instanceof Stale)) fill(body, h("p", { class: "bad" }, String(why)));
+    return null;
+  }
+}
+
+// A worker that was replaced meanwhile has no plan any more: the chart stays as it was drawn.
+export async function drawPlanPictures(app: App, found: Found, width: number): Promise<void> {
+  const drawn = await app.engine.ask<{ pictures: Picture[] }>({ call: "plan-pictures", width, gb: app.state.gb });
+  if (drawn.pictures) found.pictures = drawn.pictures.filter((p) => p.height > 0);
+  drawPlan(app, found);
+}

@@ -1,0 +1,98 @@
+// What the page shows, and its address: everything is in the URL's fragment, which no server sees.
+import type { Request, Scalar } from "./types";
+
+export interface State {
+  request: Request;
+  gb: boolean;
+  objective: string;
+  compare: Request | null;  // the kept one
+}
+
+export const FIRST: State = {
+  request: { model: "llama3-70b", on: "64xh100-sxm" }, gb: false, objective: "time", compare: null,
+};
+
+// Keys of the layout: what a plan chooses.
+export const LAYOUT = ["tp", "pp", "vpp", "cp", "ep", "etp", "dp", "sp", "zero", "hsdp", "schedule", "layers_per_stage",
+  "micro_batch", "recompute", "loss"];
+
+function encodeRequest(request: Request): string {
+  const out = new URLSearchParams();
+  for (const [key, value] of Object.entries(request))
+    out.set(key, typeof value === "object" ? JSON.stringify(value) : String(value));
+  return out.toString();
+}
+
+function decodeRequest(text: string): Request {
+  const out: Request = {};
+  for (const [key, value] of new URLSearchParams(text)) {
+    if (key !== "config" && key !== "assume") {
+      out[key] = value;
+      continue;
+    }
+    try {
+      out[key] = JSON.parse(value) as Record<string, unknown>;
+    } catch {
+      // A broken link shows what is left of it.
+    }
+  }
+  return out;
+}
+
+// #model=llama3-70b&on=64xh100-sxm&tp=8;gb;compare=...: parts by ";", which URLSearchParams never writes.
+export function encodeState(state: State): string {
+  const parts = [encodeRequest(state.request)];
+  if (state.gb) parts.push("gb");
+  if (state.objective !== "time") parts.push(`objective=${state.objective}`);
+  if (state.compare) parts.push(`compare=${encodeURIComponent(encodeRequest(state.compare))}`);
+  return `#${parts.join(";")}`;
+}
+
+export function decodeState(hash: string): State {
+  const [request, ...rest] = hash.replace(/^#/, "").split(";");
+  if (!request) return { ...FIRST, request: { ...FIRST.request } };
+  const state: State = { request: decodeRequest(request), gb: false, objective: "time", compare: null };
+  for (const part of rest) {
+    if (part === "gb") state.gb = true;
+    if (part.startsWith("objective=")) state.objective = part.slice("objective=".length);
+    if (part.startsWith("compare=")) state.compare = decodeRequest(decodeURIComponent(part.slice("compare=".length)));
+  }
+  return state;
+}
+
+export function isOpen(request: Request): boolean {
+  return !["tp", "pp", "cp", "ep", "zero"].some((key) => key in request);
+}
+
+export function withoutLayout(request: Request): Request {
+  return Object.fromEntries(Object.entries(request).filter(([key]) => !LAYOUT.includes(key)));
+}
+
+// The layout of an estimate as keys of a request: loading a plan.
+export function layoutOf(recipe: Record<string, unknown>): Record<string, Scalar> {
+  const out: Record<string, Scalar> = {};
+  for (const key of ["tp", "pp", "vpp", "cp", "ep", "etp", "zero", "hsdp", "micro_batch", "recompute", "loss", "sp"]) {
+    const value = recipe[key] as Scalar | undefined;
+    if (value === null || value === undefined) continue;
+    if ((key === "cp" || key === "ep" || key === "etp" || key === "vpp") && value === 1) continue;
+    if (key === "sp" && recipe.tp === 1) continue;
+    out[key] = value;
+  }
+  const stages = recipe.layers_per_stage as number[] | undefined;
+  if (recipe.vpp === 1 && stages && stages.some((n) => n !== stages[0])) out.layers_per_stage = stages.join(",");
+  return out;
+}
+
+// The same on the command line.
+export function commandLine(command: string, request: Request): string {
+  const model = request.config ? "config.json" : quote(String(request.model ?? "MODEL"));
+  const flags = Object.entries(request)
+    .filter(([key]) => !["model", "on", "config", "assume"].includes(key))
+    .map(([key, value]) => {
+      const flag = key.replaceAll("_", "-");
+      if (value === true || value === "true") return `--${flag}`;
+      return value === false || value === "false" ? `--no-${flag}` : `--${flag} ${quote(String(value))}`;
+    });
+  return [`preflop ${command}`, model, `--on ${quote(String(request.on ?? ""))}`, ...flags].join(" ");
+}
+const quote = (text: string): string => (/^[\w.,:=@%+/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
