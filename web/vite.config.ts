@@ -41,9 +41,31 @@ function serviceWorker(): Plugin {
   };
 }
 
+// preflop.html: all of it in one file, for opening from a disk, where browsers load neither modules nor workers.
+function singleFile(): Plugin {
+  return {
+    name: "preflop-single-file",
+    enforce: "post",
+    generateBundle(_options, bundle) {
+      const named = (pattern: RegExp): string => {
+        const file = Object.values(bundle).find((f) => pattern.test(f.fileName));
+        if (!file) throw new Error(`no ${pattern} in the build`);
+        return file.type === "asset" ? String(file.source) : file.code;
+      };
+      const script = (text: string): string => text.replaceAll("</script", "<\\/script");
+      const inline = JSON.stringify({ engine: engine().toString("base64"), worker: named(/worker.*\.js$/) });
+      const page = named(/index\.html$/)
+        .replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${named(/\.css$/)}</style>`)
+        .replace(/<script type="module"[^>]*><\/script>/, "")
+        .replace("</body>", () => `<script>var preflopInline=${script(inline)}</script><script type="module">${script(named(/index.*\.js$/))}</script></body>`);
+      this.emitFile({ type: "asset", fileName: "preflop.html", source: page });
+    },
+  };
+}
+
 export default defineConfig({
   base: "./",
-  plugins: [engineFile(), serviceWorker()],
+  plugins: [engineFile(), serviceWorker(), singleFile()],
   build: { target: "es2022", assetsInlineLimit: 0, modulePreload: false },
   worker: { format: "es" },
 });

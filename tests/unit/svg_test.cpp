@@ -87,7 +87,7 @@ TEST(Svg, NoTextLeavesItsPictureAtAnyWidth) {
       for (std::size_t at = 0; (at = p.body.find("<text", at)) != std::string::npos; ++at) {
         const std::size_t from = p.body.find('>', at) + 1;
         const std::string words = p.body.substr(from, p.body.find('<', from) - from);
-        constexpr double kEm = 0.5;  // a little less than the mean letter of a sans serif
+        constexpr double kEm = 0.54;  // the mean letter of a sans serif
         const double size = std::stod(attribute(p.body, at, "font-size")), x = std::stod(attribute(p.body, at, "x"));
         const double length = static_cast<double>(words.size()) * size * kEm;
         const std::string anchor = attribute(p.body, at, "text-anchor");

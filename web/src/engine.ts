@@ -7,8 +7,16 @@ type Waiting = { resolve: (text: string) => void; reject: (why: Error) => void; 
 
 export class Stale extends Error {}
 
-async function unpacked(response: Response): Promise<ArrayBuffer> {
-  const bytes = await response.arrayBuffer();
+// In preflop.html, which is opened from a disk: the engine and the worker's source are in the page.
+interface Inline { engine: string; worker: string }
+const inline = (globalThis as { preflopInline?: Inline }).preflopInline;
+
+function newWorker(): Worker {
+  if (!inline) return new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+  return new Worker(URL.createObjectURL(new Blob([inline.worker], { type: "text/javascript" })));
+}
+
+async function unpacked(bytes: ArrayBuffer): Promise<ArrayBuffer> {
   const head = new Uint8Array(bytes, 0, 2);
   if (head[0] !== 0x1f || head[1] !== 0x8b) return bytes;  // a server that has unpacked it already
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
@@ -22,13 +30,17 @@ export class Engine {
   private next = 1;
 
   async load(): Promise<void> {
+    if (inline) {
+      const bytes = Uint8Array.from(atob(inline.engine), (c) => c.charCodeAt(0));
+      return this.start(await unpacked(bytes.buffer));
+    }
     const response = await fetch(new URL("engine.bin", document.baseURI));
     if (!response.ok) throw new Error(`the engine cannot be loaded: ${response.status}`);
-    await this.start(await unpacked(response));
+    return this.start(await unpacked(await response.arrayBuffer()));
   }
 
   private start(engine: ArrayBuffer | WebAssembly.Module): Promise<void> {
-    const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+    const worker = newWorker();
     this.worker = worker;
     this.ready = new Promise((resolve, reject) => {
       worker.onerror = (event) => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import path from "node:path";
-import { WEB, cli, cliJson, launch, open, serve, settled } from "./support.mjs";
+import { DIST, WEB, cli, cliJson, launch, open, serve, settled } from "./support.mjs";
 
 let server, browser;
 before(async () => { server = await serve(); browser = await launch(); });
@@ -226,6 +226,14 @@ test("offline after the first load", async () => {
   await settled(page);
   assert.match(await text(page, ".what"), /llama3-8b/);
   assert.deepEqual(faults, []);
+  await context.close();
+});
+
+test("one file, opened from a disk", async () => {
+  const { page, context } = await open(browser, `file://${path.join(DIST, "preflop.html")}#model=llama3-8b&on=8xh100-sxm`);
+  await settled(page);
+  await planned(page);
+  assert.match(await text(page, ".headline"), /Fits/);
   await context.close();
 });
 

@@ -16,7 +16,8 @@ const SHOTS = [
   ["phone-light", RUN, { colorScheme: "light", viewport: { width: 320, height: 640 } }],
   ["phone-dark", "", { colorScheme: "dark", viewport: { width: 390, height: 844 } }],
 ];
-for (const [name, hash, options] of SHOTS) {
+const only = process.argv[3];
+for (const [name, hash, options] of SHOTS.filter(([name]) => !only || name.includes(only))) {
   const { context, page, faults } = await open(browser, server.url + hash, options);
   await settled(page);
   await page.screenshot({ path: path.join(folder, `${name}.png`) });

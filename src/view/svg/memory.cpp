@@ -13,7 +13,7 @@ std::string Drawing::memory(double bytes, int decimals) const {
 
 namespace {
 
-constexpr double kPlot = 260, kLegend = 20;
+constexpr double kPlot = 260, kLegend = 20, kMomentLine = 17;
 constexpr const char* kTermWords[kTerms] = {"weights",         "gradients", "optimizer states", "activations",
                                             "logits and loss", "buffers",   "transients"};
 constexpr const char* kTermKeys[kTerms] = {"weights", "gradients", "optimizer", "activations",
@@ -146,26 +146,27 @@ svg::Picture moments_picture(const Estimate& e, const Drawing& how) {
                      12;
   const Frame f = frame(c, how, top, most_of(m), how.width - 12);
   const double each = (f.right - f.left) / static_cast<double>(present.size());
-  double end = f.top + kPlot;
+  double end = f.top + kPlot + (how.narrow() ? 28 : 16);
   for (std::size_t i = 0; i < present.size(); ++i) {
     const auto moment = static_cast<Moment>(present[i]);
     const double bytes = s.moments[present[i]]->number(), x = f.left + each * static_cast<double>(i);
-    c.rect(x + each * 0.08, f.y(bytes), each * 0.84, bytes * f.scale,
-           moment == s.moment ? svg::kPalette[0] : svg::kPalette[4], moment_words(moment) + " " + how.memory(bytes, 2),
-           term_of(s, std::string("moments.") + name(moment)));
+    const bool peak = moment == s.moment;
+    c.rect(x + each * 0.08, f.y(bytes), each * 0.84, bytes * f.scale, svg::kPalette[peak ? 0 : 4],
+           moment_words(moment) + " " + how.memory(bytes, 2), term_of(s, std::string("moments.") + name(moment)));
     c.text(x + each / 2, f.y(bytes) - 5, text::fixed(bytes / how.unit(), 1),
-           {11, svg::Anchor::middle, svg::kInk, moment == s.moment});
-    double y = f.top + kPlot + 16;
+           {11, svg::Anchor::middle, svg::kInk, peak});
     std::string words = name(moment);
     std::replace(words.begin(), words.end(), '_', ' ');
-    for (const std::string& line : text::wrapped(words, static_cast<std::size_t>(std::max(6.0, each / 6.2)))) {
-      c.text(x + each / 2, y, line, {11, svg::Anchor::middle, svg::kInk, moment == s.moment});
-      y += 14;
+    if (how.narrow()) {  // no room for words below the bars
+      c.text(x + each / 2, f.top + kPlot + 14, std::to_string(i + 1), {11, svg::Anchor::middle, svg::kInk, peak});
+      end += kMomentLine;
+      c.text(12, end, std::to_string(i + 1) + "  " + words, {12, svg::Anchor::start, svg::kInk, peak});
+    } else {
+      c.text(x + each / 2, end, words, {11, svg::Anchor::middle, svg::kInk, peak});
     }
-    end = std::max(end, y);
   }
   capacity_line(c, how, f, m.capacity);
-  return {"moments", "Memory of the fullest stage at each moment of a step", c.take(), how.width, end + 8};
+  return {"moments", "Memory of the fullest stage at each moment of a step", c.take(), how.width, end + 10};
 }
 
 }  // namespace preflop

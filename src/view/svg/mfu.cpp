@@ -49,7 +49,7 @@ svg::Picture mfu_picture(const Estimate& e, const Drawing& how) {
   const StepEstimate<double>& s = *e.step;
   const std::vector<Loss> losses = losses_of(s);
   constexpr double kRow = 24, kValue = 56;
-  const double left = how.narrow() ? 148 : 190, bars = how.width - left - kValue;
+  const double left = how.narrow() ? 160 : 190, bars = how.width - left - kValue;
   svg::Canvas c;
   const double top =
       svg::heading(c, how.width, "Where the FLOP/s go: from the dense peak to the MFU",

@@ -142,13 +142,15 @@ svg::Picture interval_picture(const IntervalCurve& curve, const Drawing& how) {
   const double added = stretch(curve.chosen, curve.save, std::min(curve.pending, curve.chosen), curve.hazard);
   c.line(at, top, at, top + kPlot, svg::kPalette[3], 2, true);
   c.circle(at, y_of(added), 5, svg::kPalette[3]);
-  c.text(at + 8, top + 12, "chosen " + text::seconds(curve.chosen) + ": " + text::percent(added - 1), {12});
-  c.text(kLeft + plot, top + kPlot + 38,
+  c.text(12, top + kPlot + 38, "chosen " + text::seconds(curve.chosen) + ": " + text::percent(added - 1),
+         {12, svg::Anchor::start, svg::kInk, true});
+  const double last = top + kPlot + (how.narrow() ? 56 : 38);
+  c.text(how.narrow() ? 12 : kLeft + plot, last,
          "best " + text::seconds(curve.best) + ", Young " + text::seconds(curve.young) + ", Daly " +
              text::seconds(curve.daly),
-         {12, svg::Anchor::end});
+         {12, how.narrow() ? svg::Anchor::start : svg::Anchor::end});
   return {"interval", "Time added by saves and failures over the interval between saves", c.take(), how.width,
-          top + kPlot + 48};
+          last + 10};
 }
 
 std::vector<svg::Picture> estimate_pictures(const Estimate& e, const IntervalCurve& curve, const Drawing& how) {
