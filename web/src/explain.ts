@@ -19,9 +19,9 @@ function nested(lines: { indent: number; text: string }[]): Line[] {
 }
 
 function shown(line: Line, depth: number): HTMLElement {
-  const source = line.text.startsWith("source: ");
+  const source = line.text.startsWith("source: "), plain = line.text.replace(" (-v shows them)", "");
   const formula = line.text.startsWith("= ");
-  const text = source ? line.text.slice("source: ".length) : line.text;
+  const text = source ? line.text.slice("source: ".length) : plain;
   const equals = source || formula ? -1 : text.indexOf(" = ");
   const says = equals < 0 ? [text] : [h("b", {}, text.slice(0, equals)), text.slice(equals)];
   const kind = source ? "source" : formula ? "formula" : "term";
@@ -51,7 +51,7 @@ function frame(title: string, ...body: Parameters<typeof h>[2][]): void {
     h("div", { class: "drawer-body", tabindex: "0", role: "region", "aria-labelledby": "drawer-title" }, ...body));
 }
 
-export async function showExplanation(app: App, term: string): Promise<void> {
+export async function showExplanation(app: App, term: string, everything = false): Promise<void> {
   const drawer = byId("drawer");
   const active = document.activeElement;
   if (drawer.hidden && (active instanceof HTMLElement || active instanceof SVGElement)) returnTo = active;
@@ -59,7 +59,7 @@ export async function showExplanation(app: App, term: string): Promise<void> {
   document.body.classList.add("explaining");
   frame(term, h("p", { class: "loading" }, "Deriving …"));
   const call = { call: "explain", term, request: app.state.request };
-  const found = await app.engine.ask<Explained>({ ...call, format: "lines" });
+  const found = await app.engine.ask<Explained>({ ...call, format: "lines", everything });
   if (found.error) {
     frame(term, h("p", { class: "bad" }, found.error));
   } else {
@@ -68,10 +68,13 @@ export async function showExplanation(app: App, term: string): Promise<void> {
       h("p", { class: "value" }, rest.join(" = ")),
       h("p", { class: "about" }, [found.path !== term ? found.path : "", found.about].filter(Boolean).join(" · ")),
       h("ul", { class: "tree" }, nested(found.lines).map((l) => shown(l, 0))),
-      h("button", { type: "button", class: "quiet", onclick: async (event) => {
+      h("p", { class: "row" },
+        everything || !found.lines.some((l) => l.text.includes("(-v shows them)")) ? null
+          : h("button", { type: "button", class: "quiet", onclick: () => void showExplanation(app, term, true) }, "Every term"),
+        h("button", { type: "button", class: "quiet", onclick: async (event) => {
         const text = await app.engine.ask<{ text: string }>({ ...call, format: "txt" });
-        (event.target as HTMLElement).replaceWith(h("pre", { tabindex: "0" }, text.text));
-      } }, "As the command line prints it"));
+        (event.target as HTMLElement).closest("p")?.replaceWith(h("pre", { tabindex: "0" }, text.text));
+      } }, "As the command line prints it")));
   }
   byId("drawer-title").focus();
   announce(`Derivation of ${term}`);

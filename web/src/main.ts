@@ -102,7 +102,9 @@ async function drawPictures(): Promise<void> {
 }
 
 async function drawPlans(): Promise<void> {
-  const question = JSON.stringify([withoutLayout(app.state.request), app.state.objective]);
+  const stack = app.state.request.stack ?? app.estimate?.recipe.stack ?? null;
+  const { stack: _given, ...open } = withoutLayout(app.state.request);
+  const question = JSON.stringify([Object.entries(open).sort(), stack, app.state.objective]);
   if (found && planned === question) {
     await drawPlanPictures(app, found, column());
     return;
@@ -144,11 +146,11 @@ async function compute(): Promise<void> {
 }
 
 function tools(): void {
-  const units = h("button", { type: "button", class: "quiet", id: "units", "aria-pressed": String(app.state.gb), "aria-label": "Memory in GB of 1e9 bytes" }, app.state.gb ? "GB" : "GiB");
+  const units = h("button", { type: "button", class: "quiet", id: "units", "aria-label": `${app.state.gb ? "GB" : "GiB"}: unit of memory` }, app.state.gb ? "GB" : "GiB");
   units.addEventListener("click", () => {
     app.state.gb = !app.state.gb;
     units.textContent = app.state.gb ? "GB" : "GiB";
-    units.setAttribute("aria-pressed", String(app.state.gb));
+    units.setAttribute("aria-label", `${units.textContent}: unit of memory`);
     app.redraw();
   });
   const themes = ["auto", "light", "dark"];

@@ -16,7 +16,8 @@ const sameLayout = (a: Estimate, b: Estimate | null): boolean =>
 function load(app: App, plan: Plan, at: number): void {
   const e = plan.plans[at];
   if (!e) return;
-  app.replace({ ...withoutLayout(app.state.request), ...layoutOf(e.recipe),
+  // The stack, too: where it was assumed, it hangs on whether a layout is given.
+  app.replace({ ...withoutLayout(app.state.request), ...layoutOf(e.recipe), stack: e.recipe.stack as string,
     ...(app.state.objective === "seq" ? { seq: e.recipe.seq as number } : {}) });
   announce(`Plan ${at + 1} loaded`);
 }
@@ -36,7 +37,7 @@ function table(app: App, plan: Plan): HTMLElement {
         h("td", {}, device), h("td", {}, e.step.seconds === null ? "–" : seconds(e.step.seconds)),
         h("td", {}, e.step.mfu === null ? "–" : percent(e.step.mfu)),
         h("td", {}, h("button", { type: "button", class: "chip", "data-key": `plan:${i}`, "aria-pressed": here ? "true" : "false",
-          "aria-label": `Load plan ${i + 1}`, onclick: () => load(app, plan, i) }, here ? "shown" : "load")));
+          "aria-label": `${here ? "shown" : "load"}: plan ${i + 1}`, onclick: () => load(app, plan, i) }, here ? "shown" : "load")));
     }))));
 }
 

@@ -51,8 +51,8 @@ function figures(app: App, e: Estimate): HTMLElement {
   }
   if (step.mfu !== null) out.push(figure("MFU", num(app, "step.mfu", percent(step.mfu), "MFU"), `convention ${step.mfu_convention}`));
   if (step.tokens_per_second !== null)
-    out.push(figure("Tokens/s", num(app, "step.tokens_per_second", grouped(step.tokens_per_second), "tokens per second"),
-      step.tokens_per_second_per_gpu === null ? "" : `${grouped(step.tokens_per_second_per_gpu)} per GPU`));
+    out.push(figure("Tokens/s", num(app, "step.tokens_per_second", count(Math.round(step.tokens_per_second)), "tokens per second"),
+      step.tokens_per_second_per_gpu === null ? "" : `${count(Math.round(step.tokens_per_second_per_gpu))} per GPU`));
   const { expected_seconds: expected, p10_seconds: p10, p90_seconds: p90, cost_usd: cost, gpu_hours: hours } = run;
   if (typeof expected === "number")
     out.push(figure("The run", num(app, "run.expected_seconds", seconds(expected), "expected run"),

@@ -203,7 +203,7 @@ test("errors are the command line's sentences; a dropped config.json is used", a
   let said = "";
   try { cli("estimate", "llama3-70b", "--on", "64xh100-sxm", "--tp", "7"); } catch (error) { said = error.stderr; }
   assert.equal(await text(page, ".error"), `✕ ${said.trim().replace(/^preflop: /, "")}`);
-  assert.equal(await page.getAttribute("#key-tp", "aria-invalid"), "true");
+  assert.equal(await page.getAttribute("#gpu-count", "aria-invalid"), "true");
   const config = { architectures: ["LlamaForCausalLM"], model_type: "llama", hidden_size: 2048, intermediate_size: 5632, num_hidden_layers: 22,
     num_attention_heads: 32, num_key_value_heads: 4, vocab_size: 32000, max_position_embeddings: 2048, hidden_act: "silu", tie_word_embeddings: false };
   await page.setInputFiles("#file", { name: "config.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(config)) });

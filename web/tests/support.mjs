@@ -39,7 +39,7 @@ export function launch() {
   return chromium.launch({ executablePath: binary, args: ["--no-sandbox", "--disable-gpu"] });
 }
 
-export const cli = (...args) => execFileSync(CLI, args, { encoding: "utf8", env: { ...process.env, NO_COLOR: "1" } });
+export const cli = (...args) => execFileSync(CLI, args, { encoding: "utf8", stdio: "pipe", env: { ...process.env, NO_COLOR: "1" } });
 export const cliJson = (...args) => JSON.parse(cli(...args, "--json"));
 
 // A page whose requests outside the server, errors and console errors are noted.

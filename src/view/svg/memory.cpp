@@ -19,13 +19,13 @@ constexpr const char* kTermWords[kTerms] = {"weights",         "gradients", "opt
 constexpr const char* kTermKeys[kTerms] = {"weights", "gradients", "optimizer", "activations",
                                            "logits",  "buffers",   "transients"};
 
-struct Part {
+struct Layer {
   std::string what, key;
   double bytes;
 };
 // From the bottom up: the terms, then what the allocator and CUDA hold beside them.
-std::vector<Part> parts_of(const StageMemory<double>& s) {
-  std::vector<Part> out;
+std::vector<Layer> layers_of(const StageMemory<double>& s) {
+  std::vector<Layer> out;
   for (int i = 0; i < kTerms; ++i) out.push_back({kTermWords[i], kTermKeys[i], s.terms[i].number()});
   out.push_back({"allocator and CUDA", "device", s.device.number() - s.allocated.number()});
   return out;
@@ -62,7 +62,7 @@ std::string term_of(const StageMemory<double>& s, const std::string& key) {
 
 // Beside the bars, from the top of the stack down; below them on a narrow picture. Returns where it ends.
 double legend(svg::Canvas& c, const Drawing& how, const StageMemory<double>& peak, double x, double y) {
-  const std::vector<Part> parts = parts_of(peak);
+  const std::vector<Layer> parts = layers_of(peak);
   for (std::size_t i = parts.size(); i-- > 0;) {
     if (parts[i].bytes <= 0) continue;
     const std::string words = parts[i].what + " " + text::fixed(parts[i].bytes / how.unit(), 2);
@@ -78,7 +78,7 @@ double legend(svg::Canvas& c, const Drawing& how, const StageMemory<double>& pea
 void stack_of(svg::Canvas& c, const Drawing& how, const Frame& f, const StageMemory<double>& s, double x,
               double width) {
   double from = 0;
-  const std::vector<Part> parts = parts_of(s);
+  const std::vector<Layer> parts = layers_of(s);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     c.rect(x, f.y(from + parts[i].bytes), width, parts[i].bytes * f.scale, svg::kPalette[i],
            parts[i].what + " " + how.memory(parts[i].bytes, 2), term_of(s, parts[i].key));

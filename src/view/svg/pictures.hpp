@@ -5,6 +5,7 @@
 
 #include "preflop/estimate.hpp"
 #include "preflop/plan.hpp"
+#include "src/base/units.hpp"
 #include "src/run/forecast.hpp"
 #include "src/view/svg/svg.hpp"
 
@@ -18,7 +19,7 @@ struct Drawing {
   bool gb = false;
 
   bool narrow() const { return width < 600; }
-  double unit() const { return gb ? 1e9 : 1024.0 * 1024 * 1024; }
+  double unit() const { return gb ? 1e9 : kGiB; }
   std::string memory(double bytes, int decimals = 1) const;  // "12.3 GiB"
 };
 

@@ -1,0 +1,62 @@
+// One cluster of a plan: what was asked there, what its search found, and the best of it as estimates.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "src/adapt/plan_request.hpp"
+#include "src/search/plan.hpp"
+
+namespace preflop {
+
+struct Offer {
+  Draft draft;
+  Question question;
+  Space space;
+  SearchResult found;
+};
+
+// Understood, and not searched yet.
+Result<std::unique_ptr<Offer>> pose_offer(const Request& request, const Catalogues& catalogues);
+
+// Limits of the whole run as limits of a step.
+Limits step_limits(const PlanAsk& asked, const Question& question);
+
+// The best plans of the cluster, each of another shape.
+Result<std::vector<Estimate>> best_of(const Offer& offer, std::size_t top);
+
+// Adds a cluster's share of the space to the whole.
+void add_space(SpaceReport& sum, const SearchResult& found);
+// Where nothing fits: the layout that is short by least, if it is nearer than the one that is kept.
+void keep_nearest_of(Plan& plan, const Offer& offer);
+
+// Orders plans by the objective, marks the front between clusters.
+void rank_plans(Plan& plan, std::size_t top);
+
+// The longest sequence that any layout fits: doubled until none does, then halved in on.
+class LongestSequence {
+ public:
+  // The length to try; none: found, or not even the shortest fits.
+  std::optional<std::int64_t> next() const {
+    if (doubling_ && high_ <= kLongest) return high_;
+    if (low_ == 0 || high_ - low_ <= kGrain || high_ > kLongest) return std::nullopt;
+    return (low_ + high_) / (2 * kGrain) * kGrain;
+  }
+  void tell(bool fits) {
+    const std::int64_t tried = *next();
+    (fits ? low_ : high_) = tried;
+    if (doubling_ && fits)
+      high_ = 2 * tried;
+    else
+      doubling_ = false;
+  }
+  std::int64_t found() const { return low_; }  // 0: none fits
+
+ private:
+  static constexpr std::int64_t kGrain = 1024, kLongest = std::int64_t{1} << 22;
+  std::int64_t low_ = 0, high_ = kGrain;
+  bool doubling_ = true;
+};
+
+}  // namespace preflop
