@@ -9,19 +9,17 @@ struct PlanRun::Work {
   const Catalogues& catalogues;
   Request request;
   PlanAsk asked;
+  std::vector<Request> requests;  // one for each cluster
   Plan plan;
   std::vector<std::unique_ptr<Offer>> offers;  // those that were searched
   std::optional<Error> refused;                // a cluster of several that cannot be asked about
-  std::size_t at = 0;                          // of asked.on
+  std::size_t at = 0;                          // of requests
   std::optional<LongestSequence> longest;      // of this cluster, while it is looked for
   std::unique_ptr<Offer> current;
   PendingSearch pending;
 
-  Request request_here() const {
-    Request out = request;
-    if (!asked.on[at].empty()) out.on = asked.on[at];
-    return out;
-  }
+  Work(const Catalogues& c, const Request& r, PlanAsk a) : catalogues(c), request(r), asked(std::move(a)) {}
+
   Status next();
   Status probe(Request& request);
   Status search(std::unique_ptr<Offer> offer, Objective objective, std::size_t top);
@@ -57,14 +55,14 @@ Status PlanRun::Work::probe(Request& here) {
 // Poses the next search, or completes the plan.
 Status PlanRun::Work::next() {
   pending = {};
-  for (; at < asked.on.size(); ++at) {
-    Request here = request_here();
+  for (; at < requests.size(); ++at) {
+    Request here = requests[at];
     if (asked.objective == Objective::seq) {
       if (Status s = probe(here); !s || pending.question != nullptr) return s;
     }
     auto offer = pose_offer(here, catalogues);
     if (offer) return search(std::move(offer).value(), asked.objective, asked.top);
-    if (asked.on.size() == 1) return offer.error();
+    if (requests.size() == 1) return offer.error();
     refused = offer.error();
   }
   return finish();
@@ -105,7 +103,11 @@ Result<std::unique_ptr<PlanRun>> PlanRun::begin(const Request& request, const Pl
                                                 const Catalogues& catalogues) {
   auto asked = read_plan_words(request, words, catalogues);
   if (!asked) return asked.error();
-  auto work = std::unique_ptr<Work>(new Work{catalogues, request, std::move(asked).value(), {}, {}, {}, 0, {}, {}, {}});
+  auto work = std::make_unique<Work>(catalogues, request, std::move(asked).value());
+  for (const std::string& on : work->asked.on) {
+    work->requests.push_back(request);
+    if (!on.empty()) work->requests.back().on = on;
+  }
   work->plan.objective = work->asked.objective;
   work->plan.limits = work->asked.limits;
   if (Status s = work->next(); !s) return s.error();
@@ -126,7 +128,7 @@ Status PlanRun::give(SearchResult found) {
   return w.next();
 }
 
-std::size_t PlanRun::clusters() const { return work_->asked.on.size(); }
+std::size_t PlanRun::clusters() const { return work_->requests.size(); }
 std::size_t PlanRun::clusters_done() const { return work_->at; }
 Plan PlanRun::take() { return std::move(work_->plan); }
 
