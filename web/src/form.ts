@@ -2,7 +2,7 @@
 import type { App } from "./app";
 import { h } from "./dom";
 import { count, memory } from "./format";
-import type { Answer, Estimate, GpuRow, Key, ModelRow, Request } from "./types";
+import type { Estimate, GpuRow, Key, ModelRow, Request } from "./types";
 
 // In sight; every other key is under "More", by group.
 const SHOWN: [string, string][] = [
@@ -113,10 +113,7 @@ function model(app: App, models: ModelRow[]): HTMLElement {
     h("p", { class: "bad", id: "file-note", role: "alert" }));
 }
 
-export async function buildForm(app: App, form: HTMLElement): Promise<void> {
-  const [{ models }, { gpus }] = await Promise.all([
-    app.engine.ask<{ models: ModelRow[] }>({ call: "models" }) as Promise<Answer<{ models: ModelRow[] }>>,
-    app.engine.ask<{ gpus: GpuRow[] }>({ call: "gpus" }) as Promise<Answer<{ gpus: GpuRow[] }>>]);
+export function buildForm(app: App, form: HTMLElement): void {
   const built = app.keys.filter((k) => k.not_built === null);
   const named = (name: string): Key | undefined => built.find((k) => k.name === name);
   const shown = new Set(["tokens", ...SHOWN.map(([name]) => name)]);
@@ -125,7 +122,7 @@ export async function buildForm(app: App, form: HTMLElement): Promise<void> {
   const given = [...groups.values()].flat().some((k) => k.name in app.state.request);
   const tokens = named("tokens");
   form.replaceChildren(
-    h("h2", { class: "sr" }, "The question"), model(app, models), cluster(app, gpus),
+    h("h2", { class: "sr" }, "The question"), model(app, app.models), cluster(app, app.gpus),
     tokens ? field(app, tokens, "Tokens of the whole run") : h("span"),
     // On a narrow page the verdict comes first: the recipe opens on demand.
     h("details", { class: "recipe", open: recipeOpen ?? window.innerWidth > 900, ontoggle: (event) => { recipeOpen = (event.target as HTMLDetailsElement).open; } },

@@ -12,7 +12,7 @@ import { hole, pictureWidth, place } from "./pictures";
 import { OBJECTIVES, drawPlanPictures, searchPlan, type Found } from "./plans";
 import { decodeState, encodeState, withoutLayout } from "./state";
 import { assumptions, memoryTable, runTable, stepTable } from "./tables";
-import type { Answer, Change, Estimate, Key, Picture, Request } from "./types";
+import type { Answer, Change, Estimate, GpuRow, Key, ModelRow, Picture, Request } from "./types";
 import { changesList, verdict } from "./verdict";
 
 let formats: string[] = [];
@@ -21,7 +21,7 @@ let planned = "";  // the question that `found` answers
 let generation = 0;
 
 const app: App = {
-  state: decodeState(location.hash), engine: new Engine(), keys: [], estimate: null,
+  state: decodeState(location.hash), engine: new Engine(), keys: [], models: [], gpus: [], estimate: null,
   change(keys) {
     const request: Request = { ...app.state.request };
     for (const [key, value] of Object.entries(keys)) {
@@ -32,7 +32,7 @@ const app: App = {
   },
   replace(request) {
     app.state.request = request;
-    void rebuildForm();
+    rebuildForm();
     void compute();
   },
   explain: (term) => void showExplanation(app, term),
@@ -47,9 +47,9 @@ function remember(): void {
   document.title = app.estimate ? `${app.estimate.model.name} on ${app.estimate.cluster.gpus} × ${app.estimate.cluster.gpu} · preflop` : "preflop";
 }
 
-async function rebuildForm(): Promise<void> {
+function rebuildForm(): void {
   const key = (document.activeElement as HTMLElement | null)?.dataset.key;
-  await buildForm(app, byId("ask"));
+  buildForm(app, byId("ask"));
   if (key) document.querySelector<HTMLElement>(`#ask [data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
   showAssumed(app, app.estimate, "");
 }
@@ -171,7 +171,7 @@ async function start(): Promise<void> {
   dropAnywhere(app);
   byId("ask").addEventListener("submit", (event) => event.preventDefault());
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") closeExplanation(); });
-  window.addEventListener("hashchange", () => { app.state = decodeState(location.hash); tools(); void rebuildForm(); void compute(); });
+  window.addEventListener("hashchange", () => { app.state = decodeState(location.hash); tools(); rebuildForm(); void compute(); });
   let width = 0;
   new ResizeObserver(() => {
     if (width !== 0 && column() !== width && app.estimate) void drawPictures().catch(() => undefined);
@@ -181,7 +181,9 @@ async function start(): Promise<void> {
     await app.engine.load();
     app.keys = (await app.engine.ask<{ keys: Key[] }>({ call: "keys" })).keys;
     formats = (await app.engine.ask<{ formats: string[] }>({ call: "formats" })).formats;
-    await rebuildForm();
+    app.models = (await app.engine.ask<{ models: ModelRow[] }>({ call: "models" })).models;
+    app.gpus = (await app.engine.ask<{ gpus: GpuRow[] }>({ call: "gpus" })).gpus;
+    rebuildForm();
     await compute();
   } catch (why) {
     byId("result").replaceChildren(h("p", { class: "error", role: "alert" }, `The engine did not start: ${String(why)}`));

@@ -215,6 +215,48 @@ test("errors are the command line's sentences; a dropped config.json is used", a
   await context.close();
 });
 
+test("a long search shows its progress, lets other questions through, and can be cancelled", async () => {
+  const { page, context, faults } = await open(browser, `${server.url}#model=deepseek-v3&on=1024xh100-sxm&pp=16&ep=64`);
+  await page.waitForSelector(".searching progress");
+  const first = await page.$eval("progress", (bar) => bar.value);
+  await page.waitForFunction((before) => (document.querySelector("progress")?.value ?? 1) > before, first);
+  // A derivation comes in between.
+  await page.locator('#verdict [data-term="step.seconds"]').click();
+  await page.waitForSelector("#drawer .tree");
+  assert.equal(await page.locator(".searching").count(), 1, "the search goes on");
+  await page.keyboard.press("Escape");
+  await page.click('[data-key="plan-cancel"]');
+  assert.match(await text(page, "#plans-body"), /cancelled/);
+  await page.fill("#gpu-count", "2048");
+  await page.press("#gpu-count", "Enter");
+  await page.waitForFunction(() => document.querySelector(".what")?.textContent.includes("2,048 ×"));
+  await page.waitForSelector(".searching progress");
+  await page.fill("#model", "llama3-8b");  // while the search runs: it is dropped
+  await page.fill("#key-pp", "");
+  await page.fill("#key-ep", "");
+  await page.press("#key-ep", "Enter");
+  await page.waitForFunction(() => document.querySelector(".what")?.textContent.includes("llama3-8b"));
+  assert.deepEqual(faults, []);
+  await context.close();
+});
+
+test("the first verdict comes within a second of loading, a change within a tenth", async () => {
+  const { page, context } = await open(browser, `${server.url}#model=llama3-70b&on=64xh100-sxm&tp=8&pp=2`);
+  await page.waitForSelector(".headline");
+  const first = await page.evaluate(() => performance.now());
+  await settled(page);
+  const again = await page.evaluate(async () => {
+    const input = document.querySelector("#key-tp"), from = performance.now();
+    input.value = "4";
+    input.dispatchEvent(new Event("change"));
+    while (!/tp 4/.test(document.querySelector(".layout")?.textContent ?? "")) await new Promise((r) => setTimeout(r, 2));
+    return performance.now() - from;
+  });
+  console.log(`first verdict ${first.toFixed(0)} ms after navigation, a change ${again.toFixed(0)} ms`);
+  assert.ok(first < 4000 && again < 1000, "far slower than on an idle machine (about 700 and 40 ms)");
+  await context.close();
+});
+
 test("offline after the first load", async () => {
   const { page, context, faults } = await open(browser, server.url);
   await settled(page);
