@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <tuple>
 
@@ -161,7 +162,18 @@ void keep_nearest_of(Plan& plan, const Offer& offer) {
   plan.nearest_why = why;
 }
 
-void rank_plans(Plan& plan, std::size_t top) {
+void keep_cluster(Plan& plan, const Estimate& best) {
+  for (Estimate& known : plan.clusters) {
+    if (known.cluster.gpus != best.cluster.gpus || known.cluster.gpu.id != best.cluster.gpu.id) continue;
+    if (best.step && (!known.step || cost_of(plan.objective, best) < cost_of(plan.objective, known))) known = best;
+    return;
+  }
+  plan.clusters.push_back(best);
+}
+
+void choose(Plan& plan, std::size_t top) {
+  const auto timed = [](const Estimate& e) { return e.step.has_value(); };
+  if (std::any_of(plan.plans.begin(), plan.plans.end(), timed)) std::erase_if(plan.plans, std::not_fn(timed));
   std::stable_sort(plan.plans.begin(), plan.plans.end(), [&](const Estimate& a, const Estimate& b) {
     return cost_of(plan.objective, a) < cost_of(plan.objective, b);
   });

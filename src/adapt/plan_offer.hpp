@@ -31,8 +31,11 @@ void add_space(SpaceReport& sum, const SearchResult& found);
 // Where nothing fits: the layout that is short by least, if it is nearer than the one that is kept.
 void keep_nearest_of(Plan& plan, const Offer& offer);
 
-// Orders plans by the objective, marks the front between clusters.
-void rank_plans(Plan& plan, std::size_t top);
+// The best of a cluster, whatever numerics are open.
+void keep_cluster(Plan& plan, const Estimate& best);
+// The best `top` of all, and the front between clusters. Where some take a known time, numerics without known rates
+// are no answer.
+void choose(Plan& plan, std::size_t top);
 
 // The longest sequence that any layout fits: doubled until none does, then halved in on.
 class LongestSequence {

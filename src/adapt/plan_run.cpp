@@ -1,15 +1,38 @@
 #include "src/adapt/plan_run.hpp"
 
+#include "src/adapt/open_numerics.hpp"
 #include "src/adapt/plan_offer.hpp"
+#include "src/adapt/recipe_keys.hpp"
 #include "src/search/why.hpp"
 
 namespace preflop {
+
+namespace {
+
+constexpr std::size_t kLooksAlike = 8;  // plans looked for beside each one shown: many differ in the loss alone
+
+// One for each cluster and each choice of what is open.
+Result<std::vector<Request>> requests_of(const Request& request, const std::string& open,
+                                         const std::vector<std::string>& on, const Catalogues& catalogues) {
+  std::vector<Request> out;
+  for (const std::string& cluster : on) {
+    Request one = request;
+    if (!cluster.empty()) one.on = cluster;
+    auto all = opened(one, open, catalogues);
+    if (!all) return all.error();
+    for (Request& r : *all) out.push_back(std::move(r));
+  }
+  return out;
+}
+
+}  // namespace
 
 struct PlanRun::Work {
   const Catalogues& catalogues;
   Request request;
   PlanAsk asked;
-  std::vector<Request> requests;  // one for each cluster
+  bool opens = false;             // numerics are searched, too
+  std::vector<Request> requests;  // one for each cluster and each choice of what is open
   Plan plan;
   std::vector<std::unique_ptr<Offer>> offers;  // those that were searched
   std::optional<Error> refused;                // a cluster of several that cannot be asked about
@@ -31,7 +54,7 @@ Status PlanRun::Work::search(std::unique_ptr<Offer> offer, Objective objective, 
   current = std::move(offer);
   PlanAsk as = asked;
   as.objective = objective;
-  pending = {&current->question, &current->space, {objective, step_limits(as, current->question), top}};
+  pending = {&current->question, &current->space, {objective, step_limits(as, current->question), top * kLooksAlike}};
   return Nothing{};
 }
 
@@ -74,7 +97,7 @@ Status PlanRun::Work::keep() {
   add_space(plan.space, o.found);
   auto best = best_of(o, asked.top);
   if (!best) return best.error();
-  if (!best->empty()) plan.clusters.push_back(best->front());
+  if (!best->empty()) keep_cluster(plan, best->front());
   for (Estimate& e : *best) plan.plans.push_back(std::move(e));
   if (o.found.best.empty()) keep_nearest_of(plan, o);
   offers.push_back(std::move(current));
@@ -83,15 +106,21 @@ Status PlanRun::Work::keep() {
 
 Status PlanRun::Work::finish() {
   if (offers.empty() && refused) return *refused;
-  rank_plans(plan, asked.top);
+  choose(plan, asked.top);
   if (plan.plans.empty()) return Nothing{};
   plan.nearest.reset();
   for (const auto& o : offers) {
-    if (o->question.cluster.gpus != plan.plans.front().cluster.gpus ||
-        o->question.cluster.gpu.id != plan.plans.front().cluster.gpu.id)
+    const Question& q = o->question;
+    const Estimate& first = plan.plans.front();
+    if (q.cluster.gpus != first.cluster.gpus || q.cluster.gpu.id != first.cluster.gpu.id ||
+        q.recipe.precision != first.recipe.precision || q.recipe.optimizer != first.recipe.optimizer)
       continue;
     plan.why = explain_plan(o->question, plan.plans);
     break;
+  }
+  if (!opens && requests.size() == 1 && text_of(request, "precision") == nullptr) {
+    const std::string gain = gain_of_opening(requests.front(), plan.plans.front(), catalogues);
+    if (!gain.empty()) plan.gains.push_back(gain);
   }
   return Nothing{};
 }
@@ -104,10 +133,10 @@ Result<std::unique_ptr<PlanRun>> PlanRun::begin(const Request& request, const Pl
   auto asked = read_plan_words(request, words, catalogues);
   if (!asked) return asked.error();
   auto work = std::make_unique<Work>(catalogues, request, std::move(asked).value());
-  for (const std::string& on : work->asked.on) {
-    work->requests.push_back(request);
-    if (!on.empty()) work->requests.back().on = on;
-  }
+  auto requests = requests_of(request, words.open, work->asked.on, catalogues);
+  if (!requests) return requests.error();
+  work->requests = std::move(requests).value();
+  work->opens = !words.open.empty();
   work->plan.objective = work->asked.objective;
   work->plan.limits = work->asked.limits;
   if (Status s = work->next(); !s) return s.error();
