@@ -33,7 +33,7 @@ svg::Picture days_picture(const Estimate& e, const Drawing& how) {
   if (!e.run || !std::isfinite(e.run->expected.number())) return {};
   const RunEstimate<double>& r = *e.run;
   constexpr double kRow = 24;
-  const double left = how.narrow() ? 140 : 190, bars = how.width - left - (how.narrow() ? 120 : 170);
+  const double left = how.narrow() ? 148 : 190, bars = how.width - left - (how.narrow() ? 104 : 170);
   const double whole = how.width - 24;
   const std::vector<Part> parts = losses_of(r);
   svg::Canvas c;
