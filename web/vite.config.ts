@@ -57,7 +57,11 @@ function singleFile(): Plugin {
       const page = named(/index\.html$/)
         .replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${named(/\.css$/)}</style>`)
         .replace(/<script type="module"[^>]*><\/script>/, "")
-        .replace("</body>", () => `<script>var preflopInline=${script(inline)}</script><script type="module">${script(named(/index.*\.js$/))}</script></body>`);
+        .replace(
+          "</body>",
+          () =>
+            `<script>var preflopInline=${script(inline)}</script><script type="module">${script(named(/index.*\.js$/))}</script></body>`,
+        );
       this.emitFile({ type: "asset", fileName: "preflop.html", source: page });
     },
   };

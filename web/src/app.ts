@@ -14,5 +14,5 @@ export interface App {
   change(keys: Record<string, Scalar | Record<string, unknown>>): void;
   replace(request: Request): void;
   explain(term: string): void;
-  redraw(): void;  // another unit, width or objective
+  redraw(): void; // another unit, width or objective
 }

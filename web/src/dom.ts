@@ -10,7 +10,9 @@ function append(parent: Node, child: Child): void {
 }
 
 export function h<K extends keyof HTMLElementTagNameMap>(
-  tag: K, attributes: Attributes = {}, ...children: Child[]
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
 ): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -34,7 +36,8 @@ export function fill(parent: HTMLElement, ...children: Child[]): void {
   const key = active instanceof HTMLElement && parent.contains(active) ? active.dataset.key : undefined;
   parent.replaceChildren();
   append(parent, children);
-  if (key !== undefined) parent.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
+  if (key !== undefined)
+    parent.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
 }
 
 export function announce(text: string): void {

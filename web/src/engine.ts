@@ -3,12 +3,19 @@
 import type { Answer } from "./types";
 
 type Call = Record<string, unknown> & { call: string };
-type Waiting = { resolve: (text: string) => void; reject: (why: Error) => void; progress?: (at: number, looked: number) => void };
+type Waiting = {
+  resolve: (text: string) => void;
+  reject: (why: Error) => void;
+  progress?: (at: number, looked: number) => void;
+};
 
 export class Stale extends Error {}
 
 // In preflop.html, which is opened from a disk: the engine and the worker's source are in the page.
-interface Inline { engine: string; worker: string }
+interface Inline {
+  engine: string;
+  worker: string;
+}
 const inline = (globalThis as { preflopInline?: Inline }).preflopInline;
 
 function newWorker(): Worker {
@@ -18,7 +25,7 @@ function newWorker(): Worker {
 
 async function unpacked(bytes: ArrayBuffer): Promise<ArrayBuffer> {
   const head = new Uint8Array(bytes, 0, 2);
-  if (head[0] !== 0x1f || head[1] !== 0x8b) return bytes;  // a server that has unpacked it already
+  if (head[0] !== 0x1f || head[1] !== 0x8b) return bytes; // a server that has unpacked it already
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 

@@ -3,7 +3,10 @@ import type { App } from "./app";
 import { announce, byId, h } from "./dom";
 import type { Explained } from "./types";
 
-interface Line { text: string; inner: Line[] }
+interface Line {
+  text: string;
+  inner: Line[];
+}
 
 // Lines by indent become a tree.
 function nested(lines: { indent: number; text: string }[]): Line[] {
@@ -19,7 +22,8 @@ function nested(lines: { indent: number; text: string }[]): Line[] {
 }
 
 function shown(line: Line, depth: number): HTMLElement {
-  const source = line.text.startsWith("source: "), plain = line.text.replace(" (-v shows them)", "");
+  const source = line.text.startsWith("source: "),
+    plain = line.text.replace(" (-v shows them)", "");
   const formula = line.text.startsWith("= ");
   const text = source ? line.text.slice("source: ".length) : plain;
   const equals = source || formula ? -1 : text.indexOf(" = ");
@@ -27,11 +31,36 @@ function shown(line: Line, depth: number): HTMLElement {
   const kind = source ? "source" : formula ? "formula" : "term";
   const parts = line.inner.filter((l) => !/^(source: |= )/.test(l.text));
   const own = line.inner.filter((l) => /^(source: |= )/.test(l.text));
-  return h("li", { class: kind }, h("div", { class: "line" }, says), own.map((l) => h("div", { class: l.text.startsWith("= ") ? "formula" : "source" },
-      l.text.startsWith("= ") ? l.text : l.text.slice("source: ".length))),
-    parts.length === 0 ? null
-      : depth < 2 ? h("ul", {}, parts.map((l) => shown(l, depth + 1)))
-        : h("details", {}, h("summary", {}, `${parts.length} ${parts.length === 1 ? "part" : "parts"}`), h("ul", {}, parts.map((l) => shown(l, depth + 1)))));
+  return h(
+    "li",
+    { class: kind },
+    h("div", { class: "line" }, says),
+    own.map((l) =>
+      h(
+        "div",
+        { class: l.text.startsWith("= ") ? "formula" : "source" },
+        l.text.startsWith("= ") ? l.text : l.text.slice("source: ".length),
+      ),
+    ),
+    parts.length === 0
+      ? null
+      : depth < 2
+        ? h(
+            "ul",
+            {},
+            parts.map((l) => shown(l, depth + 1)),
+          )
+        : h(
+            "details",
+            {},
+            h("summary", {}, `${parts.length} ${parts.length === 1 ? "part" : "parts"}`),
+            h(
+              "ul",
+              {},
+              parts.map((l) => shown(l, depth + 1)),
+            ),
+          ),
+  );
 }
 
 let returnTo: HTMLElement | SVGElement | null = null;
@@ -46,9 +75,14 @@ export function closeExplanation(): void {
 
 function frame(title: string, ...body: Parameters<typeof h>[2][]): void {
   byId("drawer").replaceChildren(
-    h("div", { class: "drawer-head" }, h("h2", { tabindex: "-1", id: "drawer-title" }, title),
-      h("button", { type: "button", class: "quiet", id: "drawer-close", onclick: closeExplanation }, "Close")),
-    h("div", { class: "drawer-body", tabindex: "0", role: "region", "aria-labelledby": "drawer-title" }, ...body));
+    h(
+      "div",
+      { class: "drawer-head" },
+      h("h2", { tabindex: "-1", id: "drawer-title" }, title),
+      h("button", { type: "button", class: "quiet", id: "drawer-close", onclick: closeExplanation }, "Close"),
+    ),
+    h("div", { class: "drawer-body", tabindex: "0", role: "region", "aria-labelledby": "drawer-title" }, ...body),
+  );
 }
 
 export async function showExplanation(app: App, term: string, everything = false): Promise<void> {
@@ -64,17 +98,39 @@ export async function showExplanation(app: App, term: string, everything = false
     frame(term, h("p", { class: "bad" }, found.error));
   } else {
     const [name, ...rest] = found.head.split(" = ");
-    frame(name ?? term,
+    frame(
+      name ?? term,
       h("p", { class: "value" }, rest.join(" = ")),
       h("p", { class: "about" }, [found.path !== term ? found.path : "", found.about].filter(Boolean).join(" · ")),
-      h("ul", { class: "tree" }, nested(found.lines).map((l) => shown(l, 0))),
-      h("p", { class: "row" },
-        everything || !found.lines.some((l) => l.text.includes("(-v shows them)")) ? null
-          : h("button", { type: "button", class: "quiet", onclick: () => void showExplanation(app, term, true) }, "Every term"),
-        h("button", { type: "button", class: "quiet", onclick: async (event) => {
-        const text = await app.engine.ask<{ text: string }>({ ...call, format: "txt" });
-        (event.target as HTMLElement).closest("p")?.replaceWith(h("pre", { tabindex: "0" }, text.text));
-      } }, "As the command line prints it")));
+      h(
+        "ul",
+        { class: "tree" },
+        nested(found.lines).map((l) => shown(l, 0)),
+      ),
+      h(
+        "p",
+        { class: "row" },
+        everything || !found.lines.some((l) => l.text.includes("(-v shows them)"))
+          ? null
+          : h(
+              "button",
+              { type: "button", class: "quiet", onclick: () => void showExplanation(app, term, true) },
+              "Every term",
+            ),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "quiet",
+            onclick: async (event) => {
+              const text = await app.engine.ask<{ text: string }>({ ...call, format: "txt" });
+              (event.target as HTMLElement).closest("p")?.replaceWith(h("pre", { tabindex: "0" }, text.text));
+            },
+          },
+          "As the command line prints it",
+        ),
+      ),
+    );
   }
   byId("drawer-title").focus();
   announce(`Derivation of ${term}`);

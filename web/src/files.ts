@@ -26,18 +26,40 @@ const name = (app: App): string => `preflop-${app.estimate?.model.name ?? "run"}
 
 async function showExport(app: App, format: string): Promise<void> {
   const body = byId("export-body");
-  const found = await app.engine.ask<{ text: string; left_out: string[] }>({ call: "export", to: format, request: app.state.request });
+  const found = await app.engine.ask<{ text: string; left_out: string[] }>({
+    call: "export",
+    to: format,
+    request: app.state.request,
+  });
   if (found.error) {
     body.replaceChildren(h("p", { class: "bad" }, found.error));
     return;
   }
-  const ending: Record<string, string> = { megatron: "sh", slurm: "sh", deepspeed: "json", accelerate: "yaml", nanotron: "yaml" };
+  const ending: Record<string, string> = {
+    megatron: "sh",
+    slurm: "sh",
+    deepspeed: "json",
+    accelerate: "yaml",
+    nanotron: "yaml",
+  };
   body.replaceChildren(
     h("pre", { tabindex: "0", role: "region", "aria-label": `${format} file`, id: "export-text" }, found.text),
     found.left_out.length ? h("p", { class: "hint" }, `The format cannot carry: ${found.left_out.join(", ")}.`) : "",
-    h("p", { class: "row" },
+    h(
+      "p",
+      { class: "row" },
       h("button", { type: "button", class: "quiet", onclick: () => void copy(found.text, "File") }, "Copy"),
-      h("button", { type: "button", class: "quiet", onclick: () => save(`${name(app)}-${format}.${ending[format] ?? "txt"}`, found.text, "text/plain") }, "Download")));
+      h(
+        "button",
+        {
+          type: "button",
+          class: "quiet",
+          onclick: () => save(`${name(app)}-${format}.${ending[format] ?? "txt"}`, found.text, "text/plain"),
+        },
+        "Download",
+      ),
+    ),
+  );
   announce(`Arguments for ${format}`);
 }
 
@@ -46,20 +68,44 @@ export function filesSection(app: App, formats: string[], found: () => Found | n
     const made = await app.engine.ask<{ text: string }>({ call: "report", format, request: app.state.request });
     if (!made.error) save(`${name(app)}.${ending}`, made.text, type);
   };
-  const json = async (): Promise<void> => save(`${name(app)}.json`,
-    `${await app.engine.text({ call: "estimate", request: app.state.request })}\n`, "application/json");
+  const json = async (): Promise<void> =>
+    save(
+      `${name(app)}.json`,
+      `${await app.engine.text({ call: "estimate", request: app.state.request })}\n`,
+      "application/json",
+    );
   const button = (label: string, act: () => Promise<void> | void): HTMLElement =>
     h("button", { type: "button", class: "quiet", "data-key": `file:${label}`, onclick: () => void act() }, label);
-  return h("div", {},
+  return h(
+    "div",
+    {},
     h("h3", {}, "For a framework"),
-    h("p", { class: "row", role: "group", "aria-label": "Export to" }, formats.map((f) => button(f, () => showExport(app, f)))),
+    h(
+      "p",
+      { class: "row", role: "group", "aria-label": "Export to" },
+      formats.map((f) => button(f, () => showExport(app, f))),
+    ),
     h("div", { id: "export-body" }),
     h("h3", {}, "To keep"),
-    h("p", { class: "row", role: "group", "aria-label": "Download" },
-      button("JSON", json), button("Report, HTML", report("html", "html", "text/html")),
-      button("Report, Markdown", report("md", "md", "text/markdown")), button("Pictures, SVG", report("svg", "svg", "image/svg+xml")),
-      button("Plan, JSON", () => { const plan = found(); if (plan) save(`${name(app)}-plan.json`, `${plan.text}\n`, "application/json"); })),
+    h(
+      "p",
+      { class: "row", role: "group", "aria-label": "Download" },
+      button("JSON", json),
+      button("Report, HTML", report("html", "html", "text/html")),
+      button("Report, Markdown", report("md", "md", "text/markdown")),
+      button("Pictures, SVG", report("svg", "svg", "image/svg+xml")),
+      button("Plan, JSON", () => {
+        const plan = found();
+        if (plan) save(`${name(app)}-plan.json`, `${plan.text}\n`, "application/json");
+      }),
+    ),
     h("h3", {}, "On the command line"),
-    h("p", { class: "command" }, h("code", {}, commandLine("estimate", app.state.request)), " ",
-      button("Copy", () => copy(commandLine("estimate", app.state.request), "Command"))));
+    h(
+      "p",
+      { class: "command" },
+      h("code", {}, commandLine("estimate", app.state.request)),
+      " ",
+      button("Copy", () => copy(commandLine("estimate", app.state.request), "Command")),
+    ),
+  );
 }

@@ -6,13 +6,30 @@ import type { Estimate, GpuRow, Key, ModelRow, Request } from "./types";
 
 // In sight; every other key is under "More", by group.
 const SHOWN: [string, string][] = [
-  ["tp", "Tensor"], ["pp", "Pipeline"], ["cp", "Context"], ["ep", "Expert"], ["vpp", "Virtual"], ["zero", "ZeRO"],
-  ["micro_batch", "Micro-batch"], ["global_batch", "Global batch"], ["seq", "Sequence"], ["recompute", "Recompute"],
-  ["precision", "Precision"], ["stack", "Stack"],
+  ["tp", "Tensor"],
+  ["pp", "Pipeline"],
+  ["cp", "Context"],
+  ["ep", "Expert"],
+  ["vpp", "Virtual"],
+  ["zero", "ZeRO"],
+  ["micro_batch", "Micro-batch"],
+  ["global_batch", "Global batch"],
+  ["seq", "Sequence"],
+  ["recompute", "Recompute"],
+  ["precision", "Precision"],
+  ["stack", "Stack"],
 ];
 const GROUPS: Record<string, string> = {
-  batch: "Batch", parallel: "Parallel sizes", numerics: "Numerics", memory: "Memory", software: "Software", model: "Model",
-  stack: "Stack", run: "The run", finetune: "Fine-tuning", "fine-tuning": "Fine-tuning",
+  batch: "Batch",
+  parallel: "Parallel sizes",
+  numerics: "Numerics",
+  memory: "Memory",
+  software: "Software",
+  model: "Model",
+  stack: "Stack",
+  run: "The run",
+  finetune: "Fine-tuning",
+  "fine-tuning": "Fine-tuning",
 };
 
 // As the reader left them.
@@ -22,16 +39,27 @@ let moreOpen: boolean | null = null;
 function field(app: App, key: Key, label: string): HTMLElement {
   const id = `key-${key.name}`;
   const input = h("input", {
-    id, name: key.name, autocomplete: "off", spellcheck: "false", "data-key": id, "aria-describedby": `${id}-about`,
-    value: String(app.state.request[key.name] ?? ""), title: key.help,
+    id,
+    name: key.name,
+    autocomplete: "off",
+    spellcheck: "false",
+    "data-key": id,
+    "aria-describedby": `${id}-about`,
+    value: String(app.state.request[key.name] ?? ""),
+    title: key.help,
     onchange: (event) => {
       const value = (event.target as HTMLInputElement).value.trim();
       app.change({ [key.name]: value === "" ? null : value });
     },
   });
-  return h("div", { class: "field" }, h("label", { for: id }, label), input,
+  return h(
+    "div",
+    { class: "field" },
+    h("label", { for: id }, label),
+    input,
     h("span", { class: "sr", id: `${id}-about` }, `${key.help}${key.value ? `: ${key.value}` : ": true or false"}`),
-    h("span", { class: "assumed", id: `${id}-assumed`, "aria-live": "off" }));
+    h("span", { class: "assumed", id: `${id}-assumed`, "aria-live": "off" }),
+  );
 }
 
 function splitOn(on: string): [string, string] {
@@ -42,20 +70,32 @@ function splitOn(on: string): [string, string] {
 function cluster(app: App, gpus: GpuRow[]): HTMLElement {
   const [many, gpu] = splitOn(String(app.state.request.on ?? "64xh100-sxm"));
   const known = gpus.some((g) => g.id === gpu);
-  const number = h("input", { id: "gpu-count", value: many, inputmode: "numeric", autocomplete: "off", "data-key": "gpu-count" });
+  const number = h("input", {
+    id: "gpu-count",
+    value: many,
+    inputmode: "numeric",
+    autocomplete: "off",
+    "data-key": "gpu-count",
+  });
   const size = (g: GpuRow): string => {
     const bytes = g.data.capacity_bytes?.value;
     return typeof bytes === "number" ? ` · ${memory(bytes, 0)}` : "";
   };
-  const select = h("select", { id: "gpu", "data-key": "gpu" },
+  const select = h(
+    "select",
+    { id: "gpu", "data-key": "gpu" },
     known ? null : h("option", { value: gpu, selected: true }, gpu),
-    gpus.map((g) => h("option", { value: g.id, selected: g.id === gpu }, `${g.id}${size(g)}`)));
+    gpus.map((g) => h("option", { value: g.id, selected: g.id === gpu }, `${g.id}${size(g)}`)),
+  );
   const set = (): void => app.change({ on: `${number.value.trim().replace(/[, ]/g, "") || "1"}x${select.value}` });
   number.addEventListener("change", set);
   select.addEventListener("change", set);
-  return h("div", { class: "pair" },
+  return h(
+    "div",
+    { class: "pair" },
     h("div", { class: "field" }, h("label", { for: "gpu-count" }, "GPUs"), number),
-    h("div", { class: "field wide" }, h("label", { for: "gpu" }, "of the kind"), select));
+    h("div", { class: "field wide" }, h("label", { for: "gpu" }, "of the kind"), select),
+  );
 }
 
 // A file: a config.json, a launch script, a configuration, or an earlier result.
@@ -67,7 +107,11 @@ async function readFile(app: App, name: string, text: string): Promise<void> {
     return;
   }
   const { request } = found;
-  app.replace("config" in request ? { ...request, on: app.state.request.on ?? "64xh100-sxm" } : { ...app.state.request, ...request });
+  app.replace(
+    "config" in request
+      ? { ...request, on: app.state.request.on ?? "64xh100-sxm" }
+      : { ...app.state.request, ...request },
+  );
 }
 
 async function takeFiles(app: App, files: FileList | null): Promise<void> {
@@ -76,7 +120,10 @@ async function takeFiles(app: App, files: FileList | null): Promise<void> {
 }
 
 export function dropAnywhere(app: App): void {
-  window.addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("drop"); });
+  window.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    document.body.classList.add("drop");
+  });
   window.addEventListener("dragleave", () => document.body.classList.remove("drop"));
   window.addEventListener("drop", (event) => {
     event.preventDefault();
@@ -88,8 +135,13 @@ export function dropAnywhere(app: App): void {
 function model(app: App, models: ModelRow[]): HTMLElement {
   const custom = app.state.request.config !== undefined;
   const input = h("input", {
-    id: "model", list: "models", autocomplete: "off", spellcheck: "false", "data-key": "model",
-    value: custom ? "" : String(app.state.request.model ?? ""), placeholder: custom ? "from config.json" : "llama3-70b",
+    id: "model",
+    list: "models",
+    autocomplete: "off",
+    spellcheck: "false",
+    "data-key": "model",
+    value: custom ? "" : String(app.state.request.model ?? ""),
+    placeholder: custom ? "from config.json" : "llama3-70b",
     onchange: (event) => {
       const value = (event.target as HTMLInputElement).value.trim();
       if (value.startsWith("{")) void readFile(app, "config.json", value);
@@ -102,47 +154,105 @@ function model(app: App, models: ModelRow[]): HTMLElement {
       void readFile(app, "config.json", text);
     },
   });
-  const file = h("input", { type: "file", id: "file", class: "sr", accept: ".json,.toml,.yaml,.yml,.py,.sh,.txt",
-    onchange: (event) => void takeFiles(app, (event.target as HTMLInputElement).files) });
-  return h("div", { class: "field" }, h("label", { for: "model" }, "Model"), input,
-    h("datalist", { id: "models" }, models.filter((m) => m.not_built === null).map((m) =>
-      h("option", { value: m.id }, [m.hf_id ?? "", m.params_total === null ? "" : count(m.params_total)].filter(Boolean).join(" · ")))),
-    h("p", { class: "hint" }, custom ? "A config.json is used. " : "A name, a shape string, or ",
-      h("label", { for: "file", class: "link" }, "open a config.json"), file,
-      ": drop or paste works too, and so do launch scripts and earlier results."),
-    h("p", { class: "bad", id: "file-note", role: "alert" }));
+  const file = h("input", {
+    type: "file",
+    id: "file",
+    class: "sr",
+    accept: ".json,.toml,.yaml,.yml,.py,.sh,.txt",
+    onchange: (event) => void takeFiles(app, (event.target as HTMLInputElement).files),
+  });
+  return h(
+    "div",
+    { class: "field" },
+    h("label", { for: "model" }, "Model"),
+    input,
+    h(
+      "datalist",
+      { id: "models" },
+      models
+        .filter((m) => m.not_built === null)
+        .map((m) =>
+          h(
+            "option",
+            { value: m.id },
+            [m.hf_id ?? "", m.params_total === null ? "" : count(m.params_total)].filter(Boolean).join(" · "),
+          ),
+        ),
+    ),
+    h(
+      "p",
+      { class: "hint" },
+      custom ? "A config.json is used. " : "A name, a shape string, or ",
+      h("label", { for: "file", class: "link" }, "open a config.json"),
+      file,
+      ": drop or paste works too, and so do launch scripts and earlier results.",
+    ),
+    h("p", { class: "bad", id: "file-note", role: "alert" }),
+  );
+}
+
+// On a narrow page the verdict comes first: the recipe opens on demand.
+function recipe(app: App, built: Key[]): HTMLElement {
+  const open = recipeOpen ?? window.innerWidth > 900;
+  const ontoggle = (event: Event): void => {
+    recipeOpen = (event.target as HTMLDetailsElement).open;
+  };
+  const fields = SHOWN.map(([name, label]) => {
+    const key = built.find((k) => k.name === name);
+    return key ? field(app, key, label) : null;
+  });
+  const kept = ["model", "config", "on", "tokens"];
+  const onclick = (): void =>
+    app.replace(Object.fromEntries(Object.entries(app.state.request).filter(([key]) => kept.includes(key))));
+  return h(
+    "details",
+    { class: "recipe", open, ontoggle },
+    h("summary", {}, "Recipe"),
+    h("div", { class: "grid" }, fields),
+    h("p", { class: "hint" }, "What is left empty is chosen, and shown in grey."),
+    h(
+      "button",
+      { type: "button", class: "quiet", id: "reset", "data-key": "reset", onclick },
+      "Leave the recipe to preflop",
+    ),
+  );
+}
+
+function more(app: App, built: Key[]): HTMLElement {
+  const shown = new Set(["tokens", ...SHOWN.map(([name]) => name)]);
+  const groups = new Map<string, Key[]>();
+  for (const key of built.filter((k) => !shown.has(k.name)))
+    groups.set(key.group, [...(groups.get(key.group) ?? []), key]);
+  const given = [...groups.values()].flat().some((k) => k.name in app.state.request);
+  const ontoggle = (event: Event): void => {
+    moreOpen = (event.target as HTMLDetailsElement).open;
+  };
+  const sets = [...groups].map(([group, keys]) => {
+    const fields = keys.map((key) => field(app, key, key.name.replaceAll("_", " ")));
+    return h("fieldset", {}, h("legend", {}, GROUPS[group] ?? group), h("div", { class: "grid" }, fields));
+  });
+  return h("details", { open: moreOpen ?? given, ontoggle }, h("summary", {}, "More of the recipe and the run"), sets);
 }
 
 export function buildForm(app: App, form: HTMLElement): void {
   const built = app.keys.filter((k) => k.not_built === null);
-  const named = (name: string): Key | undefined => built.find((k) => k.name === name);
-  const shown = new Set(["tokens", ...SHOWN.map(([name]) => name)]);
-  const groups = new Map<string, Key[]>();
-  for (const key of built.filter((k) => !shown.has(k.name))) groups.set(key.group, [...(groups.get(key.group) ?? []), key]);
-  const given = [...groups.values()].flat().some((k) => k.name in app.state.request);
-  const tokens = named("tokens");
+  const tokens = built.find((k) => k.name === "tokens");
   form.replaceChildren(
-    h("h2", { class: "sr" }, "The question"), model(app, app.models), cluster(app, app.gpus),
-    tokens ? field(app, tokens, "Tokens of the whole run") : h("span"),
-    // On a narrow page the verdict comes first: the recipe opens on demand.
-    h("details", { class: "recipe", open: recipeOpen ?? window.innerWidth > 900, ontoggle: (event) => { recipeOpen = (event.target as HTMLDetailsElement).open; } },
-      h("summary", {}, "Recipe"),
-      h("div", { class: "grid" }, SHOWN.map(([name, label]) => {
-        const key = named(name);
-        return key ? field(app, key, label) : null;
-      })),
-      h("p", { class: "hint" }, "What is left empty is chosen, and shown in grey."),
-      h("button", { type: "button", class: "quiet", id: "reset", "data-key": "reset", onclick: () =>
-        app.replace(Object.fromEntries(Object.entries(app.state.request).filter(([k]) => ["model", "config", "on", "tokens"].includes(k)))) },
-      "Leave the recipe to preflop")),
-    h("details", { open: moreOpen ?? given, ontoggle: (event) => { moreOpen = (event.target as HTMLDetailsElement).open; } }, h("summary", {}, "More of the recipe and the run"),
-      [...groups].map(([group, keys]) => h("fieldset", {}, h("legend", {}, GROUPS[group] ?? group),
-        h("div", { class: "grid" }, keys.map((key) => field(app, key, key.name.replaceAll("_", " "))))))));
+    h("h2", { class: "sr" }, "The question"),
+    model(app, app.models),
+    cluster(app, app.gpus),
+    tokens ? field(app, tokens, "Tokens of the whole run") : "",
+    recipe(app, built),
+    more(app, built),
+  );
 }
 
 // Assumed values as placeholders; which field an error speaks of.
 export function showAssumed(app: App, e: Estimate | null, error: string): void {
-  for (const [id, where] of [["model", "MODEL:"], ["gpu-count", "--on:"]] as const)
+  for (const [id, where] of [
+    ["model", "MODEL:"],
+    ["gpu-count", "--on:"],
+  ] as const)
     document.getElementById(id)?.setAttribute("aria-invalid", String(error.startsWith(where)));
   for (const input of document.querySelectorAll<HTMLInputElement>("#ask input[name]")) {
     const given = app.state.request[input.name] !== undefined;

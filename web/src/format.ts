@@ -2,7 +2,9 @@
 
 export const KIB = 1024;
 let decimalGb = false;
-export const setGb = (on: boolean): void => { decimalGb = on; };
+export const setGb = (on: boolean): void => {
+  decimalGb = on;
+};
 export const memoryUnit = (): string => (decimalGb ? "GB" : "GiB");
 
 export function memory(bytes: number, decimals = 1): string {
@@ -14,7 +16,10 @@ export function fixed(n: number, decimals: number): string {
   return /^-[0.]*$/.test(text) ? text.slice(1) : text;
 }
 
-export const grouped = (n: number): string => Math.round(n).toString().replace(/\B(?=(\d{3})+$)/g, ",");
+export const grouped = (n: number): string =>
+  Math.round(n)
+    .toString()
+    .replace(/\B(?=(\d{3})+$)/g, ",");
 export const percent = (fraction: number, decimals = 1): string => `${fixed(fraction * 100, decimals)} %`;
 
 // `digits` significant ones, without zeros at the end.
@@ -30,33 +35,72 @@ function inUnits(n: number, units: [number, string][], digits: number, gap: stri
 export function seconds(s: number): string {
   if (s === 0) return "0 s";
   const long: [number, number, string][] = [
-    [365.25 * 86400, 365.25 * 86400, "years"], [2 * 86400, 86400, "days"], [3600, 3600, "h"], [60, 60, "min"]];
+    [365.25 * 86400, 365.25 * 86400, "years"],
+    [2 * 86400, 86400, "days"],
+    [3600, 3600, "h"],
+    [60, 60, "min"],
+  ];
   for (const [from, size, name] of long) {
     if (Math.abs(s) < from * 0.9995) continue;
     const n = s / size;
     return `${fixed(n, Math.abs(n) < 99.95 ? 1 : 0)} ${name}`;
   }
-  return inUnits(s, [[1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"]], 3, " ");
+  return inUnits(
+    s,
+    [
+      [1, "s"],
+      [1e-3, "ms"],
+      [1e-6, "us"],
+      [1e-9, "ns"],
+    ],
+    3,
+    " ",
+  );
 }
 
 export function count(n: number): string {
   if (Math.abs(n) < 1e6 && Number.isInteger(n)) return grouped(n);
-  return inUnits(n, [[1e15, "e15"], [1e12, "T"], [1e9, "B"], [1e6, "M"], [1, ""]], 3, "");
+  return inUnits(
+    n,
+    [
+      [1e15, "e15"],
+      [1e12, "T"],
+      [1e9, "B"],
+      [1e6, "M"],
+      [1, ""],
+    ],
+    3,
+    "",
+  );
 }
 
 export function dollars(usd: number): string {
-  const units: [number, string][] = [[1e9, "B"], [1e6, "M"], [1e3, "k"]];
+  const units: [number, string][] = [
+    [1e9, "B"],
+    [1e6, "M"],
+    [1e3, "k"],
+  ];
   const found = units.find(([size]) => usd >= size * 0.9995);
   return found ? `$${(usd / found[0]).toPrecision(3)}${found[1]}` : `$${fixed(usd, 2)}`;
 }
 
 const WORDS: Record<string, string> = {
-  gemm: "matrix products", attention: "attention", memory_bound: "memory-bound operators",
-  logits: "output layer and loss", recompute: "recomputation", launch: "kernel launches",
-  tp_comm: "tensor-parallel communication", cp_comm: "context-parallel communication",
-  ep_comm: "expert-parallel communication", pp_comm: "pipeline communication",
-  dp_comm: "data-parallel communication", offload: "offloading", imbalance: "imbalance", bubble: "pipeline bubble",
-  optimizer: "optimizer step", other: "not broken down",
+  gemm: "matrix products",
+  attention: "attention",
+  memory_bound: "memory-bound operators",
+  logits: "output layer and loss",
+  recompute: "recomputation",
+  launch: "kernel launches",
+  tp_comm: "tensor-parallel communication",
+  cp_comm: "context-parallel communication",
+  ep_comm: "expert-parallel communication",
+  pp_comm: "pipeline communication",
+  dp_comm: "data-parallel communication",
+  offload: "offloading",
+  imbalance: "imbalance",
+  bubble: "pipeline bubble",
+  optimizer: "optimizer step",
+  other: "not broken down",
 };
 export const stepWords = (key: string): string => WORDS[key] ?? words(key);
 export const words = (key: string): string => key.replaceAll("_", " ");

@@ -17,11 +17,16 @@ import { changesList, verdict } from "./verdict";
 
 let formats: string[] = [];
 let found: Found | null = null;
-let planned = "";  // the question that `found` answers
+let planned = ""; // the question that `found` answers
 let generation = 0;
 
 const app: App = {
-  state: decodeState(location.hash), engine: new Engine(), keys: [], models: [], gpus: [], estimate: null,
+  state: decodeState(location.hash),
+  engine: new Engine(),
+  keys: [],
+  models: [],
+  gpus: [],
+  estimate: null,
   change(keys) {
     const request: Request = { ...app.state.request };
     for (const [key, value] of Object.entries(keys)) {
@@ -44,7 +49,9 @@ const column = (): number => pictureWidth(byId("result").clientWidth - (window.i
 function remember(): void {
   const hash = encodeState(app.state);
   if (hash !== location.hash) history.replaceState(null, "", hash);
-  document.title = app.estimate ? `${app.estimate.model.name} on ${app.estimate.cluster.gpus} × ${app.estimate.cluster.gpu} · preflop` : "preflop";
+  document.title = app.estimate
+    ? `${app.estimate.model.name} on ${app.estimate.cluster.gpus} × ${app.estimate.cluster.gpu} · preflop`
+    : "preflop";
 }
 
 function rebuildForm(): void {
@@ -57,24 +64,60 @@ function rebuildForm(): void {
 // The result's parts, made once; later answers fill them.
 function skeleton(): void {
   if (document.getElementById("verdict-body")) return;
-  const objective = h("select", { id: "objective", onchange: (event) => { app.state.objective = (event.target as HTMLSelectElement).value; app.redraw(); } },
-    OBJECTIVES.map((o) => h("option", { value: o, selected: o === app.state.objective }, o)));
+  const objective = h(
+    "select",
+    {
+      id: "objective",
+      onchange: (event) => {
+        app.state.objective = (event.target as HTMLSelectElement).value;
+        app.redraw();
+      },
+    },
+    OBJECTIVES.map((o) => h("option", { value: o, selected: o === app.state.objective }, o)),
+  );
   byId("result").replaceChildren(
     h("div", { id: "verdict-body" }),
-    h("div", { id: "parts" },
-      section("plans", "Plans", h("p", { class: "row" }, h("label", { for: "objective" }, "Best by"), objective), h("div", { id: "plans-body" })),
-      section("memory", "Memory", hole("memory"), hole("moments"), h("details", { id: "memory-details" }, h("summary", {}, "In numbers"), h("div", { id: "memory-body" }))),
-      section("time", "Time", hole("mfu"), hole("schedule"), h("details", { id: "time-details" }, h("summary", {}, "In numbers"), h("div", { id: "time-body" }))),
+    h(
+      "div",
+      { id: "parts" },
+      section(
+        "plans",
+        "Plans",
+        h("p", { class: "row" }, h("label", { for: "objective" }, "Best by"), objective),
+        h("div", { id: "plans-body" }),
+      ),
+      section(
+        "memory",
+        "Memory",
+        hole("memory"),
+        hole("moments"),
+        h("details", { id: "memory-details" }, h("summary", {}, "In numbers"), h("div", { id: "memory-body" })),
+      ),
+      section(
+        "time",
+        "Time",
+        hole("mfu"),
+        hole("schedule"),
+        h("details", { id: "time-details" }, h("summary", {}, "In numbers"), h("div", { id: "time-body" })),
+      ),
       section("run", "The run", h("div", { id: "run-body" })),
       section("compare", "Compare", h("div", { id: "compare-body" })),
       section("files", "Files", h("div", { id: "files-body" })),
-      section("assumed", "Assumed", h("div", { id: "assumed-body" }))));
+      section("assumed", "Assumed", h("div", { id: "assumed-body" })),
+    ),
+  );
 }
 
 function showError(text: string): void {
   app.estimate = null;
-  fill(byId("verdict-body"), h("section", { class: "verdict", id: "verdict", "aria-label": "Error" },
-    h("p", { class: "error", role: "alert" }, h("span", { "aria-hidden": "true" }, "✕ "), text)));
+  fill(
+    byId("verdict-body"),
+    h(
+      "section",
+      { class: "verdict", id: "verdict", "aria-label": "Error" },
+      h("p", { class: "error", role: "alert" }, h("span", { "aria-hidden": "true" }, "✕ "), text),
+    ),
+  );
   byId("parts").hidden = true;
   showAssumed(app, null, text);
 }
@@ -85,19 +128,38 @@ function showEstimate(e: Estimate): void {
   fill(byId("memory-body"), memoryTable(app, e));
   fill(byId("time-body"), stepTable(app, e));
   const run = runTable(app, e);
-  fill(byId("run-body"), run
-    ? [hole("days"), hole("finish"), hole("interval"), h("details", {}, h("summary", {}, "In numbers"), run)]
-    : h("p", {}, "Give the tokens of the whole run to see how long it takes as runs really go, and what it costs. ",
-      h("button", { type: "button", class: "chip", "data-key": "some-tokens", onclick: () => app.change({ tokens: "1T" }) }, "1T tokens")));
+  fill(
+    byId("run-body"),
+    run
+      ? [hole("days"), hole("finish"), hole("interval"), h("details", {}, h("summary", {}, "In numbers"), run)]
+      : h(
+          "p",
+          {},
+          "Give the tokens of the whole run to see how long it takes as runs really go, and what it costs. ",
+          h(
+            "button",
+            { type: "button", class: "chip", "data-key": "some-tokens", onclick: () => app.change({ tokens: "1T" }) },
+            "1T tokens",
+          ),
+        ),
+  );
   fill(byId("assumed-body"), assumptions(e));
-  fill(byId("files-body"), filesSection(app, formats, () => found));
+  fill(
+    byId("files-body"),
+    filesSection(app, formats, () => found),
+  );
   showAssumed(app, e, "");
   const says = document.querySelector(".headline")?.textContent ?? "";
   announce(`${e.model.name} on ${e.cluster.gpus} ${e.cluster.gpu}: ${says}`);
 }
 
 async function drawPictures(): Promise<void> {
-  const all = await app.engine.ask<{ pictures: Picture[] }>({ call: "pictures", request: app.state.request, width: column(), gb: app.state.gb });
+  const all = await app.engine.ask<{ pictures: Picture[] }>({
+    call: "pictures",
+    request: app.state.request,
+    width: column(),
+    gb: app.state.gb,
+  });
   place(all.pictures ?? [], app.explain);
 }
 
@@ -146,7 +208,11 @@ async function compute(): Promise<void> {
 }
 
 function tools(): void {
-  const units = h("button", { type: "button", class: "quiet", id: "units", "aria-label": `${app.state.gb ? "GB" : "GiB"}: unit of memory` }, app.state.gb ? "GB" : "GiB");
+  const units = h(
+    "button",
+    { type: "button", class: "quiet", id: "units", "aria-label": `${app.state.gb ? "GB" : "GiB"}: unit of memory` },
+    app.state.gb ? "GB" : "GiB",
+  );
   units.addEventListener("click", () => {
     app.state.gb = !app.state.gb;
     units.textContent = app.state.gb ? "GB" : "GiB";
@@ -160,9 +226,23 @@ function tools(): void {
     theme.textContent = to;
     theme.setAttribute("aria-label", `Colours: ${to}`);
   };
-  theme.addEventListener("click", () => setTheme(themes[(themes.indexOf(theme.textContent ?? "auto") + 1) % themes.length]!));
+  theme.addEventListener("click", () =>
+    setTheme(themes[(themes.indexOf(theme.textContent ?? "auto") + 1) % themes.length]!),
+  );
   setTheme("auto");
-  const share = h("button", { type: "button", class: "quiet", id: "share", onclick: () => { remember(); void copy(location.href, "Address"); } }, "Share");
+  const share = h(
+    "button",
+    {
+      type: "button",
+      class: "quiet",
+      id: "share",
+      onclick: () => {
+        remember();
+        void copy(location.href, "Address");
+      },
+    },
+    "Share",
+  );
   byId("tools").replaceChildren(units, theme, share);
 }
 
@@ -170,8 +250,15 @@ async function start(): Promise<void> {
   tools();
   dropAnywhere(app);
   byId("ask").addEventListener("submit", (event) => event.preventDefault());
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape") closeExplanation(); });
-  window.addEventListener("hashchange", () => { app.state = decodeState(location.hash); tools(); rebuildForm(); void compute(); });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") closeExplanation();
+  });
+  window.addEventListener("hashchange", () => {
+    app.state = decodeState(location.hash);
+    tools();
+    rebuildForm();
+    void compute();
+  });
   let width = 0;
   new ResizeObserver(() => {
     if (width !== 0 && column() !== width && app.estimate) void drawPictures().catch(() => undefined);
@@ -186,7 +273,9 @@ async function start(): Promise<void> {
     rebuildForm();
     await compute();
   } catch (why) {
-    byId("result").replaceChildren(h("p", { class: "error", role: "alert" }, `The engine did not start: ${String(why)}`));
+    byId("result").replaceChildren(
+      h("p", { class: "error", role: "alert" }, `The engine did not start: ${String(why)}`),
+    );
   }
   if ("serviceWorker" in navigator && import.meta.env.PROD && location.protocol.startsWith("http"))
     void navigator.serviceWorker.register("./sw.js").catch(() => undefined);

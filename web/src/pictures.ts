@@ -19,10 +19,14 @@ function tip(): HTMLElement {
 function showTip(mark: Element): void {
   const text = mark.getAttribute("aria-label");
   if (!text) return;
-  const box = mark.getBoundingClientRect(), label = tip();
+  const box = mark.getBoundingClientRect(),
+    label = tip();
   label.textContent = text;
   label.hidden = false;
-  const left = Math.min(Math.max(8, box.left + box.width / 2 - label.offsetWidth / 2), window.innerWidth - label.offsetWidth - 8);
+  const left = Math.min(
+    Math.max(8, box.left + box.width / 2 - label.offsetWidth / 2),
+    window.innerWidth - label.offsetWidth - 8,
+  );
   label.style.left = `${left + window.scrollX}px`;
   label.style.top = `${box.top + window.scrollY - label.offsetHeight - 6}px`;
 }
@@ -30,13 +34,17 @@ function showTip(mark: Element): void {
 function prepare(mark: SVGElement, first: boolean, select: (term: string) => void): void {
   const title = mark.querySelector("title");
   mark.setAttribute("aria-label", title?.textContent ?? mark.dataset.term ?? "");
-  title?.remove();  // the browser's own tip would double ours
+  title?.remove(); // the browser's own tip would double ours
   mark.setAttribute("role", "button");
   mark.setAttribute("tabindex", first ? "0" : "-1");
   mark.addEventListener("mouseenter", () => showTip(mark));
-  mark.addEventListener("mouseleave", () => { tip().hidden = true; });
+  mark.addEventListener("mouseleave", () => {
+    tip().hidden = true;
+  });
   mark.addEventListener("focus", () => showTip(mark));
-  mark.addEventListener("blur", () => { tip().hidden = true; });
+  mark.addEventListener("blur", () => {
+    tip().hidden = true;
+  });
   mark.addEventListener("click", () => select(mark.dataset.term ?? ""));
 }
 
@@ -61,14 +69,14 @@ function keys(svg: SVGElement, marks: SVGElement[], select: (term: string) => vo
 
 export function picture(p: Picture, select: (term: string) => void): HTMLElement {
   const holder = h("figure", { class: "picture", "data-picture": p.name });
-  holder.innerHTML = p.svg;  // the core escapes all text
+  holder.innerHTML = p.svg; // the core escapes all text
   const svg = holder.querySelector("svg")!;
   svg.removeAttribute("id");
   svg.setAttribute("aria-label", p.title);
   const marks = [...svg.querySelectorAll<SVGElement>("[data-term]")];
   svg.setAttribute("role", marks.length ? "group" : "img");
   svg.querySelector(":scope > title")?.remove();
-  svg.querySelector(":scope > rect")?.remove();  // the white ground of a file of its own
+  svg.querySelector(":scope > rect")?.remove(); // the white ground of a file of its own
   marks.forEach((mark, i) => prepare(mark, i === 0, select));
   keys(svg, marks, select);
   return holder;
@@ -79,7 +87,10 @@ export function place(pictures: Picture[], select: (term: string) => void): void
     const found = pictures.find((p) => p.name === holder.dataset.holds);
     if (found) fill(holder, picture(found, select));
     else holder.replaceChildren();
-    holder.closest<HTMLElement>("[data-optional]")?.toggleAttribute("hidden", !found && holder.hasAttribute("data-needed"));
+    holder
+      .closest<HTMLElement>("[data-optional]")
+      ?.toggleAttribute("hidden", !found && holder.hasAttribute("data-needed"));
   }
 }
-export const hole = (name: string, needed = false): HTMLElement => h("div", { "data-holds": name, "data-needed": needed });
+export const hole = (name: string, needed = false): HTMLElement =>
+  h("div", { "data-holds": name, "data-needed": needed });

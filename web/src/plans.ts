@@ -5,10 +5,15 @@ import { Stale } from "./engine";
 import { fixed, grouped, memory, memoryUnit, percent, seconds } from "./format";
 import { picture } from "./pictures";
 import { commandLine, layoutOf, withoutLayout } from "./state";
+import { scrolling } from "./tables";
 import type { Answer, Estimate, Picture, Plan } from "./types";
 
 export const OBJECTIVES = ["time", "cost", "gpu-hours", "energy", "memory", "seq", "micro-batch"];
-export interface Found { text: string; plan: Plan; pictures: Picture[] }
+export interface Found {
+  text: string;
+  plan: Plan;
+  pictures: Picture[];
+}
 
 const sameLayout = (a: Estimate, b: Estimate | null): boolean =>
   b !== null && JSON.stringify(layoutOf(a.recipe)) === JSON.stringify(layoutOf(b.recipe));
@@ -17,63 +22,177 @@ function load(app: App, plan: Plan, at: number): void {
   const e = plan.plans[at];
   if (!e) return;
   // The stack, too: where it was assumed, it hangs on whether a layout is given.
-  app.replace({ ...withoutLayout(app.state.request), ...layoutOf(e.recipe), stack: e.recipe.stack as string,
-    ...(app.state.objective === "seq" ? { seq: e.recipe.seq as number } : {}) });
+  app.replace({
+    ...withoutLayout(app.state.request),
+    ...layoutOf(e.recipe),
+    stack: e.recipe.stack as string,
+    ...(app.state.objective === "seq" ? { seq: e.recipe.seq as number } : {}),
+  });
   announce(`Plan ${at + 1} loaded`);
 }
 
+function row(app: App, plan: Plan, i: number, axes: string[]): HTMLElement {
+  const e = plan.plans[i]!;
+  const here = sameLayout(e, app.estimate);
+  const says = here ? "shown" : "load";
+  const button = h(
+    "button",
+    {
+      type: "button",
+      class: "chip",
+      "data-key": `plan:${i}`,
+      "aria-pressed": here ? "true" : "false",
+      "aria-label": `${says}: plan ${i + 1}`,
+      onclick: () => load(app, plan, i),
+    },
+    says,
+  );
+  const cells = [
+    ...axes.map((a) => String(e.recipe[a] ?? "–")),
+    memory(e.memory.peak_device_bytes).split(" ")[0]!,
+    e.step.seconds === null ? "–" : seconds(e.step.seconds),
+    e.step.mfu === null ? "–" : percent(e.step.mfu),
+  ];
+  return h(
+    "tr",
+    { class: here ? "here" : null },
+    h("th", { scope: "row" }, String(i + 1)),
+    cells.map((cell) => h("td", {}, cell)),
+    h("td", {}, button),
+  );
+}
+
 function table(app: App, plan: Plan): HTMLElement {
-  const axes = ["tp", "pp", "vpp", "cp", "ep", "dp", "zero", "micro_batch", "recompute"];
-  const used = axes.filter((a) => ["dp", "zero", "micro_batch"].includes(a) || plan.plans.some((e) => e.recipe[a] !== 1 && e.recipe[a] !== "none"));
-  const heads: Record<string, string> = { micro_batch: "mb" };
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Plans" }, h("table", { class: "plans" },
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "#"), used.map((a) => h("th", { scope: "col" }, heads[a] ?? a)),
-      h("th", { scope: "col" }, memoryUnit()), h("th", { scope: "col" }, "step"), h("th", { scope: "col" }, "MFU"), h("th", { scope: "col" }, h("span", { class: "sr" }, "load")))),
-    h("tbody", {}, plan.plans.map((e, i) => {
-      const here = sameLayout(e, app.estimate);
-      const device = memory(e.memory.peak_device_bytes, 1).split(" ")[0]!;
-      return h("tr", { class: here ? "here" : null },
-        h("th", { scope: "row" }, String(i + 1)), used.map((a) => h("td", {}, String(e.recipe[a] ?? "–"))),
-        h("td", {}, device), h("td", {}, e.step.seconds === null ? "–" : seconds(e.step.seconds)),
-        h("td", {}, e.step.mfu === null ? "–" : percent(e.step.mfu)),
-        h("td", {}, h("button", { type: "button", class: "chip", "data-key": `plan:${i}`, "aria-pressed": here ? "true" : "false",
-          "aria-label": `${here ? "shown" : "load"}: plan ${i + 1}`, onclick: () => load(app, plan, i) }, here ? "shown" : "load")));
-    }))));
+  const all = ["tp", "pp", "vpp", "cp", "ep", "dp", "zero", "micro_batch", "recompute"];
+  const varies = (a: string): boolean => plan.plans.some((e) => e.recipe[a] !== 1 && e.recipe[a] !== "none");
+  const axes = all.filter((a) => ["dp", "zero", "micro_batch"].includes(a) || varies(a));
+  const heads = ["#", ...axes.map((a) => (a === "micro_batch" ? "mb" : a)), memoryUnit(), "step", "MFU"];
+  const last = h("th", { scope: "col" }, h("span", { class: "sr" }, "load"));
+  return scrolling(
+    "Plans",
+    h(
+      "table",
+      { class: "plans" },
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          heads.map((head) => h("th", { scope: "col" }, head)),
+          last,
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        plan.plans.map((_, i) => row(app, plan, i, axes)),
+      ),
+    ),
+  );
 }
 
 function reasons(plan: Plan): HTMLElement {
   const s = plan.space;
   const rejected = Object.entries(s.rejected).sort((a, b) => b[1] - a[1]);
-  return h("details", {}, h("summary", {}, "Why this one, and what became of the others"),
-    h("ul", { class: "plain" }, plan.why.map((w) => h("li", {}, w)), plan.opened_would_gain.map((w) => h("li", {}, w))),
-    h("p", {}, `Of ${grouped(s.space)} layouts ${grouped(s.priced)} were priced; ${grouped(s.pruned)} were excluded in bulk by a rule or a bound.`),
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Reasons of refusal" }, h("table", {},
-      h("caption", {}, "Refused because"),
-      h("tbody", {}, rejected.slice(0, 12).map(([reason, n]) => h("tr", {}, h("td", {}, grouped(n)), h("th", { scope: "row", class: "words" }, s.examples[reason] ?? reason)))))));
+  return h(
+    "details",
+    {},
+    h("summary", {}, "Why this one, and what became of the others"),
+    h(
+      "ul",
+      { class: "plain" },
+      plan.why.map((w) => h("li", {}, w)),
+      plan.opened_would_gain.map((w) => h("li", {}, w)),
+    ),
+    h(
+      "p",
+      {},
+      `Of ${grouped(s.space)} layouts ${grouped(s.priced)} were priced; ${grouped(s.pruned)} were excluded in bulk by a rule or a bound.`,
+    ),
+    h(
+      "div",
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Reasons of refusal" },
+      h(
+        "table",
+        {},
+        h("caption", {}, "Refused because"),
+        h(
+          "tbody",
+          {},
+          rejected
+            .slice(0, 12)
+            .map(([reason, n]) =>
+              h(
+                "tr",
+                {},
+                h("td", {}, grouped(n)),
+                h("th", { scope: "row", class: "words" }, s.examples[reason] ?? reason),
+              ),
+            ),
+        ),
+      ),
+    ),
+  );
 }
 
 function drawPlan(app: App, found: Found): void {
   const { plan, pictures } = found;
-  const command = commandLine("plan", withoutLayout(app.state.request)) + (app.state.objective === "time" ? "" : ` --objective ${app.state.objective}`);
+  const command =
+    commandLine("plan", withoutLayout(app.state.request)) +
+    (app.state.objective === "time" ? "" : ` --objective ${app.state.objective}`);
   if (plan.plans.length === 0) {
-    fill(byId("plans-body"), h("p", {}, "No layout fits."), plan.nearest
-      ? h("p", {}, `Nearest: short by ${memory(-(plan.nearest.memory.margin_bytes ?? 0))}.`) : null, reasons(plan));
+    fill(
+      byId("plans-body"),
+      h("p", {}, "No layout fits."),
+      plan.nearest ? h("p", {}, `Nearest: short by ${memory(-(plan.nearest.memory.margin_bytes ?? 0))}.`) : null,
+      reasons(plan),
+    );
     return;
   }
-  const chart = pictures[0] ? picture(pictures[0], (term) => load(app, plan, Number(/\d+/.exec(term)?.[0] ?? 0))) : null;
-  fill(byId("plans-body"), table(app, plan), chart, reasons(plan), h("p", { class: "command" }, h("code", {}, command)));
+  const chart = pictures[0]
+    ? picture(pictures[0], (term) => load(app, plan, Number(/\d+/.exec(term)?.[0] ?? 0)))
+    : null;
+  fill(
+    byId("plans-body"),
+    table(app, plan),
+    chart,
+    reasons(plan),
+    h("p", { class: "command" }, h("code", {}, command)),
+  );
 }
 
 export async function searchPlan(app: App, width: number): Promise<Found | null> {
   const body = byId("plans-body");
   const bar = h("progress", { max: 1, value: 0, "aria-label": "Search of layouts" });
   const looked = h("span", {}, "");
-  const stop = h("button", { type: "button", class: "quiet", "data-key": "plan-cancel", onclick: () => {
-    app.engine.cancelPlan();
-    fill(body, h("p", {}, "The search was cancelled. ", h("button", { type: "button", class: "quiet", onclick: () => void app.redraw() }, "Search again")));
-  } }, "Cancel");
+  const stop = h(
+    "button",
+    {
+      type: "button",
+      class: "quiet",
+      "data-key": "plan-cancel",
+      onclick: () => {
+        app.engine.cancelPlan();
+        fill(
+          body,
+          h(
+            "p",
+            {},
+            "The search was cancelled. ",
+            h("button", { type: "button", class: "quiet", onclick: () => void app.redraw() }, "Search again"),
+          ),
+        );
+      },
+    },
+    "Cancel",
+  );
   fill(body, h("div", { class: "searching" }, bar, looked, stop));
-  const call = { call: "plan-begin", request: withoutLayout(app.state.request), search: { objective: app.state.objective } };
+  const call = {
+    call: "plan-begin",
+    request: withoutLayout(app.state.request),
+    search: { objective: app.state.objective },
+  };
   try {
     const text = await app.engine.plan(call, (at, n) => {
       bar.value = at;

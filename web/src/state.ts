@@ -5,16 +5,34 @@ export interface State {
   request: Request;
   gb: boolean;
   objective: string;
-  compare: Request | null;  // the kept one
+  compare: Request | null; // the kept one
 }
 
 export const FIRST: State = {
-  request: { model: "llama3-70b", on: "64xh100-sxm" }, gb: false, objective: "time", compare: null,
+  request: { model: "llama3-70b", on: "64xh100-sxm" },
+  gb: false,
+  objective: "time",
+  compare: null,
 };
 
 // Keys of the layout: what a plan chooses.
-export const LAYOUT = ["tp", "pp", "vpp", "cp", "ep", "etp", "dp", "sp", "zero", "hsdp", "schedule", "layers_per_stage",
-  "micro_batch", "recompute", "loss"];
+export const LAYOUT = [
+  "tp",
+  "pp",
+  "vpp",
+  "cp",
+  "ep",
+  "etp",
+  "dp",
+  "sp",
+  "zero",
+  "hsdp",
+  "schedule",
+  "layers_per_stage",
+  "micro_batch",
+  "recompute",
+  "loss",
+];
 
 function encodeRequest(request: Request): string {
   const out = new URLSearchParams();

@@ -1,12 +1,15 @@
 // The engine in a thread of its own: answers calls in order, and searches plans in slices between them.
 import { loadPreflop } from "../../bindings/web/wasi.mjs";
 
-interface Task { id: number; call: string }
+interface Task {
+  id: number;
+  call: string;
+}
 type Message = { engine: ArrayBuffer | WebAssembly.Module } | { tasks: Task[] } | { plan: Task } | { stop: true };
 
 let engine: { answer(call: string): string } | null = null;
 let plan: Task | null = null;
-let slice = 1 << 12;  // ordinals; grows until a slice takes about SLICE_MS
+let slice = 1 << 12; // ordinals; grows until a slice takes about SLICE_MS
 const SLICE_MS = 40;
 
 function advancePlan(): void {
@@ -21,7 +24,7 @@ function advancePlan(): void {
     postMessage({ id: plan.id, answer: at.error ? answer : engine.answer(JSON.stringify({ call: "plan-result" })) });
     plan = null;
   } else {
-    setTimeout(advancePlan, 0);  // calls that have come in meanwhile go first
+    setTimeout(advancePlan, 0); // calls that have come in meanwhile go first
   }
 }
 
@@ -37,7 +40,8 @@ function beginPlan(task: Task): void {
 onmessage = async (event: MessageEvent<Message>) => {
   const message = event.data;
   if ("engine" in message) {
-    const module = message.engine instanceof WebAssembly.Module ? message.engine : await WebAssembly.compile(message.engine);
+    const module =
+      message.engine instanceof WebAssembly.Module ? message.engine : await WebAssembly.compile(message.engine);
     engine = await loadPreflop(module);
     postMessage({ ready: module });
   } else if ("tasks" in message) {

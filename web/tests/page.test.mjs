@@ -7,8 +7,14 @@ import path from "node:path";
 import { DIST, WEB, cli, cliJson, launch, open, serve, settled } from "./support.mjs";
 
 let server, browser;
-before(async () => { server = await serve(); browser = await launch(); });
-after(async () => { await browser.close(); await server.close(); });
+before(async () => {
+  server = await serve();
+  browser = await launch();
+});
+after(async () => {
+  await browser.close();
+  await server.close();
+});
 
 const text = (page, selector) => page.locator(selector).first().innerText();
 const GIB = 1024 ** 3;
@@ -102,7 +108,10 @@ test("the same path by keyboard only", async () => {
   await page.waitForSelector("#drawer .tree");
   assert.ok(await page.evaluate(() => document.activeElement?.id === "drawer-title"));
   await page.keyboard.press("Escape");
-  assert.ok(await page.evaluate(() => document.activeElement?.dataset.term === "memory.stages[0].activations"), "focus returns");
+  assert.ok(
+    await page.evaluate(() => document.activeElement?.dataset.term === "memory.stages[0].activations"),
+    "focus returns",
+  );
 
   await tabTo(page, "#key-stack", true);
   await page.keyboard.type("megatron");
@@ -122,7 +131,10 @@ test("the same path by keyboard only", async () => {
 test("each picture is drawn, its numbers are the command line's, its marks open derivations", async () => {
   const flags = ["llama3-70b", "--on", "256xh100-sxm", "--tp", "8", "--pp", "4", "--tokens", "2T"];
   const e = cliJson("estimate", ...flags);
-  const { page, context, faults } = await open(browser, `${server.url}#model=llama3-70b&on=256xh100-sxm&tp=8&pp=4&tokens=2T`);
+  const { page, context, faults } = await open(
+    browser,
+    `${server.url}#model=llama3-70b&on=256xh100-sxm&tp=8&pp=4&tokens=2T`,
+  );
   await settled(page);
   await planned(page);
   const words = {};
@@ -139,7 +151,7 @@ test("each picture is drawn, its numbers are the command line's, its marks open 
     if (bytes !== null) assert.ok(words.moments.includes((bytes / GIB).toFixed(1)));
   assert.ok(words.mfu.includes(`${(e.step.mfu * 100).toFixed(1)} %`));
   assert.ok(words.mfu.includes(`-${((e.step.breakdown.bubble / e.step.seconds) * 100).toFixed(1)} %`));
-  assert.ok(words.days.includes(`${(e.run.losses.checkpoints / e.run.expected_seconds * 100).toFixed(1)} %`));
+  assert.ok(words.days.includes(`${((e.run.losses.checkpoints / e.run.expected_seconds) * 100).toFixed(1)} %`));
   assert.ok(words.finish.includes(`P90 ${(e.run.p90_seconds / 86400).toFixed(0)} days`));
   await page.locator('[data-picture="mfu"] [data-term="step.mfu"]').click();
   await page.waitForSelector("#drawer .tree");
@@ -184,7 +196,12 @@ test("compare, way out, run and downloads", async () => {
   await settled(page);
   assert.match(await text(page, ".headline"), /Fits|Tight/);
   assert.match(await text(page, "#compare-body"), /Kept: llama3-70b on 64 x h100-sxm/);
-  for (const [label, command] of [["JSON", ["estimate", "--json"]], ["Report, Markdown", null], ["Report, HTML", null], ["Pictures, SVG", null]]) {
+  for (const [label, command] of [
+    ["JSON", ["estimate", "--json"]],
+    ["Report, Markdown", null],
+    ["Report, HTML", null],
+    ["Pictures, SVG", null],
+  ]) {
     const [download] = await Promise.all([page.waitForEvent("download"), page.click(`[data-key="file:${label}"]`)]);
     const got = readFileSync(await download.path(), "utf8");
     assert.ok(got.length > 500, label);
@@ -201,12 +218,31 @@ test("errors are the command line's sentences; a dropped config.json is used", a
   const { page, context } = await open(browser, `${server.url}#model=llama3-70b&on=64xh100-sxm&tp=7`);
   await settled(page);
   let said = "";
-  try { cli("estimate", "llama3-70b", "--on", "64xh100-sxm", "--tp", "7"); } catch (error) { said = error.stderr; }
+  try {
+    cli("estimate", "llama3-70b", "--on", "64xh100-sxm", "--tp", "7");
+  } catch (error) {
+    said = error.stderr;
+  }
   assert.equal(await text(page, ".error"), `✕ ${said.trim().replace(/^preflop: /, "")}`);
   assert.equal(await page.getAttribute("#gpu-count", "aria-invalid"), "true");
-  const config = { architectures: ["LlamaForCausalLM"], model_type: "llama", hidden_size: 2048, intermediate_size: 5632, num_hidden_layers: 22,
-    num_attention_heads: 32, num_key_value_heads: 4, vocab_size: 32000, max_position_embeddings: 2048, hidden_act: "silu", tie_word_embeddings: false };
-  await page.setInputFiles("#file", { name: "config.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(config)) });
+  const config = {
+    architectures: ["LlamaForCausalLM"],
+    model_type: "llama",
+    hidden_size: 2048,
+    intermediate_size: 5632,
+    num_hidden_layers: 22,
+    num_attention_heads: 32,
+    num_key_value_heads: 4,
+    vocab_size: 32000,
+    max_position_embeddings: 2048,
+    hidden_act: "silu",
+    tie_word_embeddings: false,
+  };
+  await page.setInputFiles("#file", {
+    name: "config.json",
+    mimeType: "application/json",
+    buffer: Buffer.from(JSON.stringify(config)),
+  });
   await page.waitForFunction(() => document.querySelector(".headline"));
   await settled(page);
   assert.match(await text(page, ".what"), /1\.1B parameters/);
@@ -231,7 +267,7 @@ test("a long search shows its progress, lets other questions through, and can be
   await page.press("#gpu-count", "Enter");
   await page.waitForFunction(() => document.querySelector(".what")?.textContent.includes("2,048 ×"));
   await page.waitForSelector(".searching progress");
-  await page.fill("#model", "llama3-8b");  // while the search runs: it is dropped
+  await page.fill("#model", "llama3-8b"); // while the search runs: it is dropped
   await page.fill("#key-pp", "");
   await page.fill("#key-ep", "");
   await page.press("#key-ep", "Enter");
@@ -246,10 +282,12 @@ test("the first verdict comes within a second of loading, a change within a tent
   const first = await page.evaluate(() => performance.now());
   await settled(page);
   const again = await page.evaluate(async () => {
-    const input = document.querySelector("#key-tp"), from = performance.now();
+    const input = document.querySelector("#key-tp"),
+      from = performance.now();
     input.value = "4";
     input.dispatchEvent(new Event("change"));
-    while (!/tp 4/.test(document.querySelector(".layout")?.textContent ?? "")) await new Promise((r) => setTimeout(r, 2));
+    while (!/tp 4/.test(document.querySelector(".layout")?.textContent ?? ""))
+      await new Promise((r) => setTimeout(r, 2));
     return performance.now() - from;
   });
   console.log(`first verdict ${first.toFixed(0)} ms after navigation, a change ${again.toFixed(0)} ms`);
@@ -272,7 +310,10 @@ test("offline after the first load", async () => {
 });
 
 test("one file, opened from a disk", async () => {
-  const { page, context } = await open(browser, `file://${path.join(DIST, "preflop.html")}#model=llama3-8b&on=8xh100-sxm`);
+  const { page, context } = await open(
+    browser,
+    `file://${path.join(DIST, "preflop.html")}#model=llama3-8b&on=8xh100-sxm`,
+  );
   await settled(page);
   await planned(page);
   assert.match(await text(page, ".headline"), /Fits/);
@@ -281,7 +322,11 @@ test("one file, opened from a disk", async () => {
 
 test("axe finds nothing serious, in light and dark, wide and narrow; nothing is wider than 320 px", async () => {
   const axe = readFileSync(path.join(WEB, "node_modules/axe-core/axe.min.js"), "utf8");
-  for (const [colorScheme, width, hash] of [["light", 1280, ""], ["dark", 320, "#model=llama3-70b&on=64xh100-sxm&tp=8&pp=4&tokens=1T"], ["light", 1280, "#model=llama3-70b&on=64xh100-sxm&tp=2"]]) {
+  for (const [colorScheme, width, hash] of [
+    ["light", 1280, ""],
+    ["dark", 320, "#model=llama3-70b&on=64xh100-sxm&tp=8&pp=4&tokens=1T"],
+    ["light", 1280, "#model=llama3-70b&on=64xh100-sxm&tp=2"],
+  ]) {
     const { page, context } = await open(browser, server.url + hash, { colorScheme, viewport: { width, height: 800 } });
     await settled(page);
     for (const summary of await page.locator("main summary").all()) await summary.click();
@@ -290,7 +335,10 @@ test("axe finds nothing serious, in light and dark, wide and narrow; nothing is 
     await page.evaluate(axe);
     const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
     const bad = violations.filter((v) => ["serious", "critical"].includes(v.impact));
-    assert.deepEqual(bad.map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 160)} ${v.nodes[0].failureSummary}`), []);
+    assert.deepEqual(
+      bad.map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 160)} ${v.nodes[0].failureSummary}`),
+      [],
+    );
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${width} px`);
     await context.close();
   }

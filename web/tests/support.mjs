@@ -30,7 +30,15 @@ export async function serve(prefix = "/any/path/") {
     }
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { url: `http://127.0.0.1:${server.address().port}${prefix}`, asked, close: () => new Promise((resolve) => { server.closeAllConnections(); server.close(resolve); }) };
+  return {
+    url: `http://127.0.0.1:${server.address().port}${prefix}`,
+    asked,
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(resolve);
+      }),
+  };
 }
 
 export function launch() {
@@ -39,20 +47,35 @@ export function launch() {
   return chromium.launch({ executablePath: binary, args: ["--no-sandbox", "--disable-gpu"] });
 }
 
-export const cli = (...args) => execFileSync(CLI, args, { encoding: "utf8", stdio: "pipe", env: { ...process.env, NO_COLOR: "1" } });
+export const cli = (...args) =>
+  execFileSync(CLI, args, { encoding: "utf8", stdio: "pipe", env: { ...process.env, NO_COLOR: "1" } });
 export const cliJson = (...args) => JSON.parse(cli(...args, "--json"));
 
 // A page whose requests outside the server, errors and console errors are noted.
 export async function open(browser, url, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, permissions: ["clipboard-read", "clipboard-write"], ...options });
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 900 },
+    permissions: ["clipboard-read", "clipboard-write"],
+    ...options,
+  });
   const page = await context.newPage();
   const faults = [];
   page.on("pageerror", (error) => faults.push(String(error)));
-  page.on("console", (message) => { if (message.type() === "error") faults.push(message.text()); });
-  page.on("request", (request) => { if (!request.url().startsWith(new URL(url).origin) && !/^(data|blob):/.test(request.url())) faults.push(`outside: ${request.url()}`); });
+  page.on("console", (message) => {
+    if (message.type() === "error") faults.push(message.text());
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(new URL(url).origin) && !/^(data|blob):/.test(request.url()))
+      faults.push(`outside: ${request.url()}`);
+  });
   await page.goto(url);
   return { context, page, faults };
 }
 
 // Until everything that the question leads to is there.
-export const settled = (page) => page.waitForFunction(() => document.querySelector("#verdict") && !document.querySelector("#result").hasAttribute("aria-busy"), null, { timeout: 60000 });
+export const settled = (page) =>
+  page.waitForFunction(
+    () => document.querySelector("#verdict") && !document.querySelector("#result").hasAttribute("aria-busy"),
+    null,
+    { timeout: 60000 },
+  );
