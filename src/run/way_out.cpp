@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 #include "src/stack/stack_reader.hpp"
 #include "src/step/compute.hpp"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::size_t kMostWays = 5;
 constexpr int kMostSteps = 6;
+constexpr std::int64_t kMostGpus = 16384;
 
 // A changed recipe, how it was changed, and what came of it.
 struct Way {
@@ -33,6 +35,7 @@ class Finder {
     std::vector<Way> out = fitting(neighbours(start()));
     if (out.empty()) out = climb();
     if (out.empty()) out = any_layout();
+    if (out.empty()) return more_gpus();
     for (Way& way : out) price(way);
     std::stable_sort(out.begin(), out.end(),
                      [](const Way& a, const Way& b) { return a.seconds.value_or(0) < b.seconds.value_or(0); });
@@ -155,7 +158,8 @@ class Finder {
     return {};
   }
 
-  // Everything recomputed, one sequence at a time, states sharded as far as the stack can: the least tp and pp.
+  // Everything recomputed, one sequence at a time, states and experts shared out as far as they go: the
+  // least tp and pp.
   std::vector<Way> any_layout() const {
     const std::int64_t layers = layer_count(*a_.model);
     for (std::int64_t tp = 1; tp <= cluster_.gpus_per_node; tp *= 2) {
@@ -169,15 +173,39 @@ class Finder {
         r.layout.tp = tp;
         r.layout.pp = pp;
         r.layout.dp = cluster_.gpus / (tp * pp);
+        if (has_experts(*a_.model)) r.layout.ep = std::gcd(expert_count(*a_.model), tp * r.layout.dp);
         r.layout.sp = a_.stack->sp_default && tp > 1;
         r.layout.zero = *std::max_element(a_.stack->zero_allowed.begin(), a_.stack->zero_allowed.end());
         r.layout.schedule = a_.stack->schedules.front();
-        way.change = flag("--tp", tp) + " " + flag("--pp", pp) + " " + flag("--zero", r.layout.zero) +
+        way.change = flag("--tp", tp) + " " + flag("--pp", pp) +
+                     (r.layout.ep > 1 ? " " + flag("--ep", r.layout.ep) : "") + " " + flag("--zero", r.layout.zero) +
                      " --micro-batch 1 --recompute full";
         if (measure(way) && way.short_by <= 0) return {way};
       }
     }
     return {};
+  }
+
+  // No layout of this cluster fits: the same machines, twice as many until one does.
+  std::vector<Way> more_gpus() const {
+    Cluster larger = cluster_;
+    while (larger.gpus <= kMostGpus / 2) {
+      larger.gpus *= 2;
+      larger.gpus_per_node = std::max(larger.gpus_per_node, std::min(larger.gpus, node_size()));
+      const Finder there(a_, larger);
+      std::vector<Way> out = there.any_layout();
+      if (out.empty()) continue;
+      for (Way& way : out) {
+        way.change = std::to_string(larger.gpus) + " GPUs with " + way.change;
+        there.price(way);
+      }
+      return out;
+    }
+    return {};
+  }
+  std::int64_t node_size() const {
+    const std::optional<double>& size = cluster_.datum("gpus_per_node").value;
+    return size ? static_cast<std::int64_t>(*size) : cluster_.gpus_per_node;
   }
 
   const Analysed& a_;

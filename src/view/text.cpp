@@ -251,6 +251,23 @@ std::string assumed_text(const Estimate& e, bool everything) {
   return out;
 }
 
+// "  --zero 3: frees 70.1 GiB, 1.09 x the step time"
+std::string way_out_text(const Estimate& e) {
+  if (e.memory.verdict != Verdict::no) return "";
+  if (e.memory.way_out.empty()) return "\nNo layout fits, not even on 16,384 of these GPUs.\n";
+  std::string out = "\nWhat would make it fit\n";
+  for (const WayOut<double>& way : e.memory.way_out) {
+    std::string line = way.change + ": frees " + text::gib(way.freed.number());
+    if (way.seconds_factor) line += ", " + text::fixed(way.seconds_factor->number(), 2) + " x the step time";
+    bool first = true;
+    for (const std::string& part : text::wrapped(line, text::kColumns - 4)) {
+      out += (first ? "  " : "    ") + part + "\n";
+      first = false;
+    }
+  }
+  return out;
+}
+
 // "  recompute=full: fits, 3.1 GiB to spare"
 std::string changes_text(const std::vector<VerdictChange>& changes) {
   if (changes.empty()) return "";
@@ -281,7 +298,7 @@ std::string estimate_text(const Estimate& e, const TextOptions& options) {
   if (options.brief) return first_line(e);
   std::string out =
       first_line(e) + "\n" + recipe_text(e) + "\nMemory per GPU, GiB, at the fullest moment of each stage\n";
-  out += memory_table(e.memory, options.everything) + moments_text(e.memory);
+  out += memory_table(e.memory, options.everything) + moments_text(e.memory) + way_out_text(e);
   return out + compute_text(e) + step_text(e) + run_text(e) + assumed_text(e, options.everything) +
          changes_text(options.changes) + warnings_text(e);
 }

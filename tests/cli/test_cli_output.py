@@ -113,6 +113,17 @@ class Output(unittest.TestCase):
         self.assertEqual(json.dumps(value, sort_keys=True, indent=2).replace(" ", "").replace("\n", ""), text.replace(" ", "").replace("\n", ""))
         self.assertEqual(text, self.text("estimate", *LLAMA, "--json"))
 
+    def test_what_does_not_fit_has_a_way_out(self):
+        # one change; more GPUs where no layout of these fits
+        for args in (["llama3-70b", "--on", "64xh100-sxm", "--tp", "8", "--micro-batch", "4", "--recompute", "none"],
+                     ["llama3-70b", "--on", "8xh100-sxm", "--tp", "8"], ["llama3-8b", "--on", "1xt4"],
+                     ["deepseek-v3", "--on", "8xh100-sxm", "--ep", "8"]):
+            self.assertIn(b"What would make it fit\n  ", run("estimate", *args).stdout, args)
+            way_out = json.loads(run("estimate", *args, "--json").stdout)["memory"]["way_out"]
+            self.assertGreater(len(way_out), 0, args)
+            for way in way_out:
+                self.assertGreater(way["freed_bytes"], 0, args)
+
     def test_texts_fit_80_columns(self):
         for args in [["estimate", *LLAMA, "--tokens", "15T"], ["estimate", *LLAMA, "-v"], ["estimate", "llama3-8b", "--on", "1x80GB"],
                      ["estimate", "llama3.1-405b", "--on", "1024xh100-sxm", "--tp", "8", "--pp", "16", "-v"], ["--help"],
