@@ -65,9 +65,13 @@ std::string shown(const std::string& path, const Json& value) {
   if (d == nullptr && i == nullptr && u == nullptr) return plain(value);
   const double number = d != nullptr ? *d : i != nullptr ? static_cast<double>(*i) : static_cast<double>(*u);
   if (path.ends_with("_bytes")) return text::gib(number);
-  if (path.ends_with("seconds") || path.starts_with("step.breakdown")) return text::seconds(number);
+  if (path.ends_with("seconds") || path.starts_with("step.breakdown") || path.starts_with("run.losses"))
+    return text::seconds(number);
   if (path.ends_with("mfu") || path.ends_with("hfu")) return text::percent(number);
-  if (u != nullptr || i != nullptr) return text::grouped(static_cast<long long>(number));
+  constexpr double kGrouped = 1000, kMost = 1e15, kLeast = 1e-3;
+  const double size = std::fabs(number);
+  if (d == nullptr || (size >= kGrouped && size < kMost)) return text::grouped(std::llround(number));
+  if (size >= kLeast && size < kGrouped) return text::fixed(number, size < 10 ? 3 : 1);
   return text::scientific(number, 4);
 }
 

@@ -145,6 +145,11 @@ TEST(Svg, PlansStandByTimeAndMemory) {
     std::size_t circles = 0;
     for (std::size_t at = 0; (at = p.body.find("<circle", at)) != std::string::npos; ++at) ++circles;
     EXPECT_EQ(circles, points);
+    EXPECT_EQ(p.body.find(">-"), std::string::npos) << "an axis below 0";
+    for (std::size_t at = 0; (at = p.body.find("text-anchor=\"end\"", at)) != std::string::npos; ++at) {
+      const std::size_t from = p.body.find('>', at) + 1;
+      EXPECT_LE(p.body.find('<', from) - from, 10U) << p.body.substr(from, 20);
+    }
     EXPECT_TRUE(says(p, text::seconds(plan->plans.front().step->seconds.number())) || plan->clusters.size() > 1);
   }
   EXPECT_TRUE(plans_picture(Plan{}).empty());

@@ -9,7 +9,7 @@ import { buildForm, dropAnywhere, showAssumed } from "./form";
 import { setGb } from "./format";
 import { section } from "./num";
 import { hole, pictureWidth, place } from "./pictures";
-import { OBJECTIVES, drawPlanPictures, searchPlan, type Found } from "./plans";
+import { OBJECTIVES, drawPlanPictures, searchPlan, searchWords, type Found } from "./plans";
 import { decodeState, encodeState, withoutLayout } from "./state";
 import { assumptions, memoryTable, runTable, stepTable } from "./tables";
 import type { Answer, Change, Estimate, GpuRow, Key, ModelRow, Picture, Request } from "./types";
@@ -62,8 +62,8 @@ function rebuildForm(): void {
 }
 
 // The result's parts, made once; later answers fill them.
-function skeleton(): void {
-  if (document.getElementById("verdict-body")) return;
+// What a plan is best by, and where else to look.
+function planControls(): HTMLElement {
   const objective = h(
     "select",
     {
@@ -75,17 +75,34 @@ function skeleton(): void {
     },
     OBJECTIVES.map((o) => h("option", { value: o, selected: o === app.state.objective }, o)),
   );
+  const clusters = h("input", {
+    id: "clusters",
+    value: app.state.clusters,
+    placeholder: "32..256xh100-sxm, 64xb200",
+    autocomplete: "off",
+    onchange: (event) => {
+      app.state.clusters = (event.target as HTMLInputElement).value.trim();
+      app.redraw();
+    },
+  });
+  return h(
+    "p",
+    { class: "row" },
+    h("label", { for: "objective" }, "Best by"),
+    objective,
+    h("label", { for: "clusters" }, "Look at other clusters, too"),
+    clusters,
+  );
+}
+
+function skeleton(): void {
+  if (document.getElementById("verdict-body")) return;
   byId("result").replaceChildren(
     h("div", { id: "verdict-body" }),
     h(
       "div",
       { id: "parts" },
-      section(
-        "plans",
-        "Plans",
-        h("p", { class: "row" }, h("label", { for: "objective" }, "Best by"), objective),
-        h("div", { id: "plans-body" }),
-      ),
+      section("plans", "Plans", planControls(), h("div", { id: "plans-body" })),
       section(
         "memory",
         "Memory",
@@ -166,7 +183,7 @@ async function drawPictures(): Promise<void> {
 async function drawPlans(): Promise<void> {
   const stack = app.state.request.stack ?? app.estimate?.recipe.stack ?? null;
   const { stack: _given, ...open } = withoutLayout(app.state.request);
-  const question = JSON.stringify([Object.entries(open).sort(), stack, app.state.objective]);
+  const question = JSON.stringify([Object.entries(open).sort(), stack, searchWords(app)]);
   if (found && planned === question) {
     await drawPlanPictures(app, found, column());
     return;
@@ -255,6 +272,7 @@ async function start(): Promise<void> {
   });
   window.addEventListener("hashchange", () => {
     app.state = decodeState(location.hash);
+    byId("result").replaceChildren();
     tools();
     rebuildForm();
     void compute();

@@ -15,8 +15,10 @@ export interface Found {
   pictures: Picture[];
 }
 
+const sameCluster = (a: Estimate, b: Estimate | null): boolean =>
+  b !== null && a.cluster.gpus === b.cluster.gpus && a.cluster.gpu === b.cluster.gpu;
 const sameLayout = (a: Estimate, b: Estimate | null): boolean =>
-  b !== null && JSON.stringify(layoutOf(a.recipe)) === JSON.stringify(layoutOf(b.recipe));
+  b !== null && sameCluster(a, b) && JSON.stringify(layoutOf(a.recipe)) === JSON.stringify(layoutOf(b.recipe));
 
 function load(app: App, plan: Plan, at: number): void {
   const e = plan.plans[at];
@@ -26,14 +28,37 @@ function load(app: App, plan: Plan, at: number): void {
     ...withoutLayout(app.state.request),
     ...layoutOf(e.recipe),
     stack: e.recipe.stack as string,
+    on: sameCluster(e, app.estimate) ? app.state.request.on! : `${e.cluster.gpus}x${e.cluster.gpu}`,
     ...(app.state.objective === "seq" ? { seq: e.recipe.seq as number } : {}),
   });
   announce(`Plan ${at + 1} loaded`);
 }
 
+// What the search is told: the objective, limits of the run, and the clusters to look at.
+export function searchWords(app: App): Record<string, unknown> {
+  const { request, objective, clusters } = app.state;
+  const further = clusters
+    .split(",")
+    .map((on) => on.trim())
+    .filter(Boolean);
+  const out: Record<string, unknown> = { objective };
+  for (const key of ["within", "budget"]) if (request[key] !== undefined) out[key] = request[key];
+  if (further.length > 0) out.on = [String(request.on), ...further];
+  return out;
+}
+
+// A point of the chart: a plan of this cluster, or another cluster, whose best plan is shown then.
+function select(app: App, plan: Plan, term: string): void {
+  const at = Number(/\d+/.exec(term)?.[0] ?? 0);
+  const other = term.startsWith("scaling") ? plan.scaling[at] : undefined;
+  if (other) app.replace({ ...withoutLayout(app.state.request), on: `${other.gpus}x${other.gpu}` });
+  else load(app, plan, at);
+}
+
 function row(app: App, plan: Plan, i: number, axes: string[]): HTMLElement {
   const e = plan.plans[i]!;
   const here = sameLayout(e, app.estimate);
+  const gpus = plan.scaling.length > 1 ? [`${grouped(e.cluster.gpus)} × ${e.cluster.gpu}`] : [];
   const says = here ? "shown" : "load";
   const button = h(
     "button",
@@ -48,6 +73,7 @@ function row(app: App, plan: Plan, i: number, axes: string[]): HTMLElement {
     says,
   );
   const cells = [
+    ...gpus,
     ...axes.map((a) => String(e.recipe[a] ?? "–")),
     memory(e.memory.peak_device_bytes).split(" ")[0]!,
     e.step.seconds === null ? "–" : seconds(e.step.seconds),
@@ -66,7 +92,8 @@ function table(app: App, plan: Plan): HTMLElement {
   const all = ["tp", "pp", "vpp", "cp", "ep", "dp", "zero", "micro_batch", "recompute"];
   const varies = (a: string): boolean => plan.plans.some((e) => e.recipe[a] !== 1 && e.recipe[a] !== "none");
   const axes = all.filter((a) => ["dp", "zero", "micro_batch"].includes(a) || varies(a));
-  const heads = ["#", ...axes.map((a) => (a === "micro_batch" ? "mb" : a)), memoryUnit(), "step", "MFU"];
+  const cluster = plan.scaling.length > 1 ? ["GPUs"] : [];
+  const heads = ["#", ...cluster, ...axes.map((a) => (a === "micro_batch" ? "mb" : a)), memoryUnit(), "step", "MFU"];
   const last = h("th", { scope: "col" }, h("span", { class: "sr" }, "load"));
   return scrolling(
     "Plans",
@@ -138,9 +165,12 @@ function reasons(plan: Plan): HTMLElement {
 
 function drawPlan(app: App, found: Found): void {
   const { plan, pictures } = found;
+  const words = searchWords(app),
+    on = Array.isArray(words.on) ? (words.on as string[]).slice(1) : [];
   const command =
     commandLine("plan", withoutLayout(app.state.request)) +
-    (app.state.objective === "time" ? "" : ` --objective ${app.state.objective}`);
+    on.map((each) => ` --on ${each}`).join("") +
+    (words.objective === "time" ? "" : ` --objective ${String(words.objective)}`);
   if (plan.plans.length === 0) {
     fill(
       byId("plans-body"),
@@ -150,9 +180,7 @@ function drawPlan(app: App, found: Found): void {
     );
     return;
   }
-  const chart = pictures[0]
-    ? picture(pictures[0], (term) => load(app, plan, Number(/\d+/.exec(term)?.[0] ?? 0)))
-    : null;
+  const chart = pictures[0] ? picture(pictures[0], (term) => select(app, plan, term)) : null;
   fill(
     byId("plans-body"),
     table(app, plan),
@@ -191,7 +219,7 @@ export async function searchPlan(app: App, width: number): Promise<Found | null>
   const call = {
     call: "plan-begin",
     request: withoutLayout(app.state.request),
-    search: { objective: app.state.objective },
+    search: searchWords(app),
   };
   try {
     const text = await app.engine.plan(call, (at, n) => {

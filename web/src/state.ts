@@ -5,6 +5,7 @@ export interface State {
   request: Request;
   gb: boolean;
   objective: string;
+  clusters: string; // further ones to plan for: "32..256xh100-sxm, 64xb200"
   compare: Request | null; // the kept one
 }
 
@@ -12,6 +13,7 @@ export const FIRST: State = {
   request: { model: "llama3-70b", on: "64xh100-sxm" },
   gb: false,
   objective: "time",
+  clusters: "",
   compare: null,
 };
 
@@ -62,6 +64,7 @@ export function encodeState(state: State): string {
   const parts = [encodeRequest(state.request)];
   if (state.gb) parts.push("gb");
   if (state.objective !== "time") parts.push(`objective=${state.objective}`);
+  if (state.clusters) parts.push(`clusters=${encodeURIComponent(state.clusters)}`);
   if (state.compare) parts.push(`compare=${encodeURIComponent(encodeRequest(state.compare))}`);
   return `#${parts.join(";")}`;
 }
@@ -69,10 +72,11 @@ export function encodeState(state: State): string {
 export function decodeState(hash: string): State {
   const [request, ...rest] = hash.replace(/^#/, "").split(";");
   if (!request) return { ...FIRST, request: { ...FIRST.request } };
-  const state: State = { request: decodeRequest(request), gb: false, objective: "time", compare: null };
+  const state: State = { request: decodeRequest(request), gb: false, objective: "time", clusters: "", compare: null };
   for (const part of rest) {
     if (part === "gb") state.gb = true;
     if (part.startsWith("objective=")) state.objective = part.slice("objective=".length);
+    if (part.startsWith("clusters=")) state.clusters = decodeURIComponent(part.slice("clusters=".length));
     if (part.startsWith("compare=")) state.compare = decodeRequest(decodeURIComponent(part.slice("compare=".length)));
   }
   return state;

@@ -184,6 +184,24 @@ test("GB instead of GiB, and a plan that is clicked is the one shown", async () 
   await context.close();
 });
 
+test("plans over several clusters: the chart is the plan's scaling, a point leads to its cluster", async () => {
+  const { page, context, faults } = await open(browser, `${server.url}#model=llama3-8b&on=16xh100-sxm`);
+  await settled(page);
+  await page.fill("#clusters", "8..32xh100-sxm");
+  await page.press("#clusters", "Enter");
+  await settled(page);
+  const flags = ["llama3-8b", "--on", "16xh100-sxm", "--on", "8..32xh100-sxm"];
+  const plan = cliJson("plan", ...flags);
+  const points = page.locator('[data-picture="plans"] [data-term^="scaling"]');
+  assert.equal(await points.count(), plan.scaling.length);
+  assert.equal(await text(page, "#plans-body .command"), `preflop plan ${flags.join(" ")}`);
+  await page.locator(`[data-picture="plans"] [data-term="scaling[${plan.scaling.length - 1}]"]`).click();
+  await page.waitForFunction(() => document.querySelector(".what")?.textContent.includes("32 ×"));
+  await settled(page);
+  assert.deepEqual(faults, []);
+  await context.close();
+});
+
 test("compare, way out, run and downloads", async () => {
   const { page, context, faults } = await open(browser, `${server.url}#model=llama3-70b&on=64xh100-sxm&tp=2`);
   await settled(page);

@@ -12,6 +12,11 @@ const SHOTS = [
   ["desktop-light", "", { colorScheme: "light" }],
   ["desktop-dark", RUN, { colorScheme: "dark" }],
   ["desktop-no", "#model=llama3-70b&on=64xh100-sxm&tp=2", { colorScheme: "light" }],
+  [
+    "desktop-clusters",
+    "#model=llama3-8b&on=16xh100-sxm&tokens=1T;clusters=8..128xh100-sxm;compare=model%3Dllama3-8b%26on%3D8xh200",
+    { colorScheme: "light" },
+  ],
   ["desktop-error", "#model=lama3-70b&on=64xh100-sxm", { colorScheme: "light" }],
   ["phone-light", RUN, { colorScheme: "light", viewport: { width: 320, height: 640 } }],
   ["phone-dark", "", { colorScheme: "dark", viewport: { width: 390, height: 844 } }],

@@ -162,7 +162,13 @@ svg::Picture moments_picture(const Estimate& e, const Drawing& how) {
       end += kMomentLine;
       c.text(12, end, std::to_string(i + 1) + "  " + words, {12, svg::Anchor::start, svg::kInk, peak});
     } else {
-      c.text(x + each / 2, end, words, {11, svg::Anchor::middle, svg::kInk, peak});
+      constexpr double kLetter = 6.9, kLine = 14;  // bold
+      double y = f.top + kPlot + 16;
+      for (const std::string& line : text::wrapped(words, static_cast<std::size_t>(each / kLetter))) {
+        c.text(x + each / 2, y, line, {11, svg::Anchor::middle, svg::kInk, peak});
+        end = std::max(end, y);
+        y += kLine;
+      }
     }
   }
   capacity_line(c, how, f, m.capacity);

@@ -52,12 +52,12 @@ struct Scale {
   double low, high, from, to;
   double operator()(double v) const { return from + (v - low) / (high - low) * (to - from); }
 };
-// With a margin of a tenth around the values; a single value stands in the middle.
+// With a margin of a tenth around the values, from 0 up at most; a single value stands in the middle.
 Scale scale_of(const std::vector<Point>& points, double Point::* member, double from, double to) {
   double low = points.front().*member, high = low;
   for (const Point& p : points) low = std::min(low, p.*member), high = std::max(high, p.*member);
   const double margin = high > low ? (high - low) / 10 : std::max(high, 1e-9) / 10;
-  return {low - margin, high + margin, from, to};
+  return {std::max(0.0, low - margin), high + margin, from, to};
 }
 
 // Labels of a time axis that differ from one another: one unit for all, and as many decimals as a step between them
@@ -66,10 +66,10 @@ std::vector<std::string> time_labels(const std::vector<double>& seconds) {
   constexpr std::pair<double, const char*> kUnits[] = {
       {86400, " days"}, {3600, " h"}, {60, " min"}, {1, " s"}, {1e-3, " ms"}};
   constexpr double kTimes = 3;  // of a unit, before it is used
-  const double least = *std::min_element(seconds.begin(), seconds.end());
+  const double most = *std::max_element(seconds.begin(), seconds.end());
   std::pair<double, const char*> unit = kUnits[4];
   for (const auto& u : kUnits) {
-    if (least < kTimes * u.first) continue;
+    if (most < kTimes * u.first) continue;
     unit = u;
     break;
   }
