@@ -54,7 +54,7 @@ BENCHMARK(plan_deepseek_v3_2048)->Unit(benchmark::kMillisecond);
 
 // As wide as Calculon's search of the same job (SC'23): tp, pp, dp, vpp, micro-batch, recomputation, sharding.
 void plan_gpt3_175b_4096(benchmark::State& state) {
-  search(state, "gpt3-175b", "4096xa100-80-sxm", {{"global_batch", "4096"}, {"seq", "2048"}});
+  search(state, "gpt3-175b", "4096xa100-80", {{"global_batch", "4096"}, {"seq", "2048"}});
 }
 BENCHMARK(plan_gpt3_175b_4096)->Unit(benchmark::kMillisecond);
 

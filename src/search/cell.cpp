@@ -201,6 +201,8 @@ void Cells::pipelines() {
   set(PlanAxis::hsdp, 0);
   neutral();
   if (variants_.empty()) return;
+  short_.assign(
+      std::size_t{space_.size(PlanAxis::ep)} * space_.size(PlanAxis::etp) * space_.vpp.size() * space_.split.size(), 0);
   legal_experts_.assign(space_.ep.size() * space_.etp.size(), 1);
   for (std::size_t i = 0; i < space_.ep.size(); ++i) {
     for (std::size_t j = 0; j < space_.etp.size(); ++j) {
@@ -316,8 +318,32 @@ void Cells::structures() {
   set_schedule();
 }
 
+// States do not shrink where the micro-batch grows: a pipeline whose states were too much stays so.
+bool Cells::short_before() {
+  const std::size_t at = pipeline_slot();
+  if (short_[at] == 0) return false;
+  for (const Variant& v : variants_) {
+    set(PlanAxis::zero, v.zero);
+    set(PlanAxis::hsdp, v.hsdp);
+    const std::uint64_t count = std::uint64_t{space_.recompute.size()} * space_.loss.size();
+    pruned_ += count;
+    reject(Quick::states, space_.ordinal(at_), count);
+  }
+  set(PlanAxis::zero, 0);
+  set(PlanAxis::hsdp, 0);
+  return true;
+}
+
+std::size_t Cells::pipeline_slot() const {
+  std::size_t out = 0;
+  for (const PlanAxis axis : {PlanAxis::ep, PlanAxis::etp, PlanAxis::vpp, PlanAxis::split})
+    out = out * space_.size(axis) + at_[index(axis)];
+  return out;
+}
+
 void Cells::structure(const Structure& structure) {
   const Layout& l = recipe_.layout;
+  if (!only_ && short_before()) return;
   prepare(structure);
   if (timed_ && !structure.classes.empty()) {
     const auto& layers = structure.classes.front().stage.layers;
@@ -330,7 +356,10 @@ void Cells::structure(const Structure& structure) {
     any = any || v.feasible;
     if (!v.feasible) exclude(structure, v);
   }
-  if (!any) return;
+  if (!any) {
+    short_[pipeline_slot()] = 1;
+    return;
+  }
   for (std::uint32_t c = 0; c < space_.loss.size(); ++c) {
     if (!wanted(PlanAxis::loss, c)) continue;
     set(PlanAxis::loss, c);

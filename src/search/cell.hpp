@@ -75,6 +75,8 @@ class Cells {
   void experts();
   void structures();
   void structure(const Structure& structure);
+  bool short_before();
+  std::size_t pipeline_slot() const;  // of ep, etp, vpp and split
   void price(const Structure& structure, std::uint32_t recompute, std::uint32_t loss);
   void price_variant(const Structure& structure, const std::vector<const BlockRow*>& rows, Variant& variant);
   void prepare(const Structure& structure);
@@ -98,6 +100,7 @@ class Cells {
   double capacity_ = 0, context_ = 0, reserved_factor_ = 1;
   std::vector<Variant> variants_;
   std::vector<char> legal_experts_;
+  std::vector<char> short_;  // by pipeline_slot(): states alone are too much, at a smaller micro-batch
   std::vector<double> flights_, residues_;
   std::vector<StageRun<double>> runs_;
   bool runs_ready_ = false;

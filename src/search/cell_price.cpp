@@ -73,7 +73,8 @@ void Cells::exclude(const Structure& structure, const Variant& v) {
   double least = 0;
   for (const std::vector<double>& forms : v.bytes) least = std::max(least, forms.front() + context_);
   const double nearest = sink_.nearest_needed();
-  const bool hopeless = nearest >= 0 && least >= nearest && !only_;
+  const bool others_fit = sink_.slowest_of_use() < std::numeric_limits<double>::infinity();
+  const bool hopeless = (others_fit || (nearest >= 0 && least >= nearest)) && !only_;
   for (std::uint32_t r = 0; r < space_.recompute.size() && !hopeless; ++r) {
     for (std::uint32_t c = 0; c < space_.loss.size(); ++c) {
       if (!wanted(PlanAxis::recompute, r) || !wanted(PlanAxis::loss, c)) continue;

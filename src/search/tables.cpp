@@ -103,6 +103,10 @@ Tables::Tables(const Question& question, const Space& space) : question_(questio
   }
   largest_matters_ = std::any_of(question.stack->live.begin(), question.stack->live.end(),
                                  [](const LiveRule& rule) { return rule.unit == LiveRule::Unit::layer; });
+  for (const int zero : space.zero) {
+    recipe.layout.zero = zero;
+    accumulates_[accumulates(recipe) ? 1 : 0] = true;
+  }
   recipe = question.recipe;
   for (const LossKind loss : space.loss) {
     for (int kind = 0; kind < 4 && !question.cluster.memory_only; ++kind) {
@@ -125,9 +129,11 @@ BlockRow Tables::make_row(int block, const Position& at) const {
   out.items = items_of(out.block);
   for (const Item item : {Item::dense, Item::tied, Item::with_head, Item::expert})
     out.weights += out.items[static_cast<std::size_t>(item)];
-  for (std::size_t kind = 0; kind < 2 && !prices_.empty(); ++kind)
+  for (std::size_t kind = 0; kind < 2 && !prices_.empty(); ++kind) {
+    if (!accumulates_[kind]) continue;
     out.pieces[kind] = price_block(out.block, r, question_.model->is_layer(block),
                                    prices(false, kind == 1, digit(at, PlanAxis::loss)));
+  }
   BlockCost rest;
   rest.extents = out.block.extents;
   rest.legal = out.block.legal;

@@ -17,7 +17,7 @@ namespace preflop {
 
 struct BlockRow {
   Items items{};
-  std::array<Piece<double>, 2> pieces;  // by `accumulates`
+  std::array<Piece<double>, 2> pieces;  // by `accumulates`, where the space has such layouts
   double weights = 0;                   // elements, of all meshes
   bool legal = true;                    // false: more than 2^53 of something
   BlockCost block;                      // weights and extents; the rest has been read off
@@ -65,6 +65,7 @@ class Tables {
 
   const Question& question_;
   const Space& space_;
+  std::array<bool, 2> accumulates_ = {false, false};   // what the space asks for
   bool largest_matters_ = false;                       // the stack gathers the largest layer
   std::vector<std::vector<Segment>> segments_;         // per recomputation option
   std::vector<std::array<Block, 2>> rewritten_;        // per block; [1]: with context parallelism
