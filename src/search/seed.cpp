@@ -49,7 +49,7 @@ Position widened(const Space& space, const Space& thin, const Position& at) {
   Position out{};
   const auto put = [&](PlanAxis axis, const auto& wide, const auto& narrow) {
     const std::size_t i = static_cast<std::size_t>(axis);
-    const typename std::decay_t<decltype(wide)>::value_type value = narrow[at[i]];
+    const auto& value = narrow[at[i]];
     out[i] = digit_of(wide, value);
   };
   put(PlanAxis::tp, space.tp, thin.tp);
