@@ -32,6 +32,8 @@ const GROUPS: Record<string, string> = {
   "fine-tuning": "Fine-tuning",
 };
 
+const DEFAULT_ON = "64xh100-sxm";
+
 // As the reader left them.
 let recipeOpen: boolean | null = null;
 let moreOpen: boolean | null = null;
@@ -67,9 +69,29 @@ function splitOn(on: string): [string, string] {
   return found ? [found[1]!, found[2]!] : ["1", on];
 }
 
-function cluster(app: App, gpus: GpuRow[]): HTMLElement {
-  const [many, gpu] = splitOn(String(app.state.request.on ?? "64xh100-sxm"));
-  const known = gpus.some((g) => g.id === gpu);
+// Choices of GPUs and models: empty until the lists are there.
+function gpuOptions(app: App): HTMLElement[] {
+  const [, chosen] = splitOn(String(app.state.request.on ?? DEFAULT_ON));
+  const size = (g: GpuRow): string => {
+    const bytes = g.data.capacity_bytes?.value;
+    return typeof bytes === "number" ? ` · ${memory(bytes, 0)}` : "";
+  };
+  const own = app.gpus.some((g) => g.id === chosen) ? [] : [h("option", { value: chosen, selected: true }, chosen)];
+  const known = app.gpus.map((g) => h("option", { value: g.id, selected: g.id === chosen }, `${g.id}${size(g)}`));
+  return [...own, ...known];
+}
+function modelOptions(app: App): HTMLElement[] {
+  const says = (m: ModelRow): string =>
+    [m.hf_id ?? "", m.params_total === null ? "" : count(m.params_total)].filter(Boolean).join(" · ");
+  return app.models.filter((m) => m.not_built === null).map((m) => h("option", { value: m.id }, says(m)));
+}
+export function showLists(app: App): void {
+  document.getElementById("gpu")?.replaceChildren(...gpuOptions(app));
+  document.getElementById("models")?.replaceChildren(...modelOptions(app));
+}
+
+function cluster(app: App): HTMLElement {
+  const [many] = splitOn(String(app.state.request.on ?? DEFAULT_ON));
   const number = h("input", {
     id: "gpu-count",
     value: many,
@@ -77,16 +99,7 @@ function cluster(app: App, gpus: GpuRow[]): HTMLElement {
     autocomplete: "off",
     "data-key": "gpu-count",
   });
-  const size = (g: GpuRow): string => {
-    const bytes = g.data.capacity_bytes?.value;
-    return typeof bytes === "number" ? ` · ${memory(bytes, 0)}` : "";
-  };
-  const select = h(
-    "select",
-    { id: "gpu", "data-key": "gpu" },
-    known ? null : h("option", { value: gpu, selected: true }, gpu),
-    gpus.map((g) => h("option", { value: g.id, selected: g.id === gpu }, `${g.id}${size(g)}`)),
-  );
+  const select = h("select", { id: "gpu", "data-key": "gpu" }, gpuOptions(app));
   const set = (): void => app.change({ on: `${number.value.trim().replace(/[, ]/g, "") || "1"}x${select.value}` });
   number.addEventListener("change", set);
   select.addEventListener("change", set);
@@ -108,9 +121,7 @@ async function readFile(app: App, name: string, text: string): Promise<void> {
   }
   const { request } = found;
   app.replace(
-    "config" in request
-      ? { ...request, on: app.state.request.on ?? "64xh100-sxm" }
-      : { ...app.state.request, ...request },
+    "config" in request ? { ...request, on: app.state.request.on ?? DEFAULT_ON } : { ...app.state.request, ...request },
   );
 }
 
@@ -132,7 +143,7 @@ export function dropAnywhere(app: App): void {
   });
 }
 
-function model(app: App, models: ModelRow[]): HTMLElement {
+function model(app: App): HTMLElement {
   const custom = app.state.request.config !== undefined;
   const input = h("input", {
     id: "model",
@@ -166,19 +177,7 @@ function model(app: App, models: ModelRow[]): HTMLElement {
     { class: "field" },
     h("label", { for: "model" }, "Model"),
     input,
-    h(
-      "datalist",
-      { id: "models" },
-      models
-        .filter((m) => m.not_built === null)
-        .map((m) =>
-          h(
-            "option",
-            { value: m.id },
-            [m.hf_id ?? "", m.params_total === null ? "" : count(m.params_total)].filter(Boolean).join(" · "),
-          ),
-        ),
-    ),
+    h("datalist", { id: "models" }, modelOptions(app)),
     h(
       "p",
       { class: "hint" },
@@ -239,8 +238,8 @@ export function buildForm(app: App, form: HTMLElement): void {
   const tokens = built.find((k) => k.name === "tokens");
   form.replaceChildren(
     h("h2", { class: "sr" }, "The question"),
-    model(app, app.models),
-    cluster(app, app.gpus),
+    model(app),
+    cluster(app),
     tokens ? field(app, tokens, "Tokens of the whole run") : "",
     recipe(app, built),
     more(app, built),

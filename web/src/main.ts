@@ -5,7 +5,7 @@ import { announce, byId, fill, h } from "./dom";
 import { Engine, Stale } from "./engine";
 import { closeExplanation, showExplanation } from "./explain";
 import { copy, filesSection } from "./files";
-import { buildForm, dropAnywhere, showAssumed } from "./form";
+import { buildForm, dropAnywhere, showAssumed, showLists } from "./form";
 import { setGb } from "./format";
 import { section } from "./num";
 import { hole, pictureWidth, place } from "./pictures";
@@ -263,6 +263,19 @@ function tools(): void {
   byId("tools").replaceChildren(units, theme, share);
 }
 
+// A change that comes meanwhile drops the question: it is asked again.
+async function fillLists(): Promise<void> {
+  for (let tries = 0; app.gpus.length === 0 && tries < 100; ++tries) {
+    try {
+      app.models = (await app.engine.ask<{ models: ModelRow[] }>({ call: "models" })).models;
+      app.gpus = (await app.engine.ask<{ gpus: GpuRow[] }>({ call: "gpus" })).gpus;
+    } catch (why) {
+      if (!(why instanceof Stale)) throw why;
+    }
+  }
+  showLists(app);
+}
+
 async function start(): Promise<void> {
   tools();
   dropAnywhere(app);
@@ -286,10 +299,11 @@ async function start(): Promise<void> {
     await app.engine.load();
     app.keys = (await app.engine.ask<{ keys: Key[] }>({ call: "keys" })).keys;
     formats = (await app.engine.ask<{ formats: string[] }>({ call: "formats" })).formats;
-    app.models = (await app.engine.ask<{ models: ModelRow[] }>({ call: "models" })).models;
-    app.gpus = (await app.engine.ask<{ gpus: GpuRow[] }>({ call: "gpus" })).gpus;
     rebuildForm();
-    await compute();
+    // The verdict first: the lists to choose from are asked for behind it.
+    const verdictShown = compute();
+    await fillLists();
+    await verdictShown;
   } catch (why) {
     byId("result").replaceChildren(
       h("p", { class: "error", role: "alert" }, `The engine did not start: ${String(why)}`),
