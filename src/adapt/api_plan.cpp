@@ -33,9 +33,9 @@ Result<PlanWords> words_of(const Json& call, const Request& request) {
       out.allow_tight = value == Json(true);
       continue;
     }
-    if (key == "on" && value.is_array()) {
+    if (key == "on") {
       out.on.clear();
-      for (const Json& on : value) out.on.push_back(word(on));
+      for (const Json& on : value.is_array() ? value : Json::array({value})) out.on.push_back(word(on));
       continue;
     }
     bool known = false;
