@@ -27,6 +27,19 @@ struct Way {
 
 std::string flag(const char* name, std::int64_t value) { return std::string(name) + " " + std::to_string(value); }
 
+// "--tp 4 --pp 2" and "--tp 8": "--pp 2 --tp 8".
+std::string joined(const std::string& changes, const std::string& change) {
+  const std::string name = change.substr(0, change.find(' '));
+  std::string out;
+  for (std::size_t from = 0; from < changes.size();) {
+    const std::size_t end = std::min(changes.find(" --", from), changes.size());
+    const std::string one = changes.substr(from, end - from);
+    if (one.substr(0, one.find(' ')) != name) out += one + " ";
+    from = end + 1;
+  }
+  return out + change;
+}
+
 class Finder {
  public:
   Finder(const Analysed& a, const Cluster& cluster) : a_(a), cluster_(cluster) {}
@@ -70,7 +83,7 @@ class Finder {
   }
 
   void add(std::vector<Way>& out, const Way& from, Recipe recipe, const std::string& change) const {
-    Way way{std::move(recipe), from.change.empty() ? change : from.change + " " + change, 0, 0, {}};
+    Way way{std::move(recipe), joined(from.change, change), 0, 0, {}};
     if (measure(way)) out.push_back(std::move(way));
   }
 

@@ -117,12 +117,16 @@ class Output(unittest.TestCase):
         # one change; more GPUs where no layout of these fits
         for args in (["llama3-70b", "--on", "64xh100-sxm", "--tp", "8", "--micro-batch", "4", "--recompute", "none"],
                      ["llama3-70b", "--on", "8xh100-sxm", "--tp", "8"], ["llama3-8b", "--on", "1xt4"],
-                     ["deepseek-v3", "--on", "8xh100-sxm", "--ep", "8"]):
+                     ["deepseek-v3", "--on", "8xh100-sxm", "--ep", "8"],
+                     ["llama3-405b", "--on", "256xh100-sxm", "--tp", "2", "--recompute", "none"],
+                     ["gpt3-175b", "--on", "128xa100-80", "--tp", "1", "--micro-batch", "4"]):
             self.assertIn(b"What would make it fit\n  ", run("estimate", *args).stdout, args)
             way_out = json.loads(run("estimate", *args, "--json").stdout)["memory"]["way_out"]
             self.assertGreater(len(way_out), 0, args)
             for way in way_out:
                 self.assertGreater(way["freed_bytes"], 0, args)
+                flags = [word for word in way["change"].split() if word.startswith("--")]
+                self.assertEqual(len(flags), len(set(flags)), way["change"])
 
     def test_texts_fit_80_columns(self):
         for args in [["estimate", *LLAMA, "--tokens", "15T"], ["estimate", *LLAMA, "-v"], ["estimate", "llama3-8b", "--on", "1x80GB"],
