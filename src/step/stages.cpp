@@ -71,14 +71,16 @@ Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stac
                        "pp x vpp of at most " + std::to_string(layers));
   }
   const std::size_t n = static_cast<std::size_t>(pp);
-  // Slots that are not layers: the embedding on the first stage, the loss and multi-token prediction on the last.
-  const std::int64_t slots = layers + 2 + mtp;
-  const bool slots_fit = slots % chunks == 0 && slots / chunks > 1 + mtp;
-  if (mtp > 0 && pp > 1 && stack.uneven_stages && slots_fit) {
-    std::vector<std::int64_t> out(n, slots / pp);
-    out.front() -= 1;
-    out.back() -= 1 + mtp;
-    return Split{out, "embedding, multi-token prediction and loss count as slots"};
+  // With multi-token prediction all chunks but the last have as many layers; the last one has what is left, the
+  // prediction and the loss (Megatron-Bridge recipes/deepseek: "Et*4|(t*4|)*14tmL").
+  if (mtp > 0 && pp > 1 && stack.uneven_stages) {
+    const std::int64_t each = (layers + mtp + 1 + chunks - 1) / chunks;
+    const std::int64_t left = layers - each * (chunks - 1);
+    if (left >= 1) {
+      std::vector<std::int64_t> out(n, each * layout.vpp);
+      out.back() -= each - left;
+      return Split{out, "equal chunks; the last one holds what is left, multi-token prediction and the loss"};
+    }
   }
   if (layers % chunks == 0) return Split{std::vector<std::int64_t>(n, layers / pp), ""};
   if (stack.uneven_stages && (layers + 2) % chunks == 0) {

@@ -31,7 +31,7 @@ struct Split {
   std::vector<std::int64_t> layers;
   std::string how;
 };
-// Multi-token prediction layers stand on the last stage; where embedding and loss count as slots, so do they.
+// Multi-token prediction layers stand on the last stage, whose last chunk is as many layers short where the stack can.
 // `costs`: work of every layer and, last, of the head, for stacks that deal layers by it (split_by_cost).
 Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stack& stack, std::int64_t mtp = 0,
                            const std::vector<double>& costs = {});

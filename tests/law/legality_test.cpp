@@ -145,6 +145,20 @@ TEST(Split, EvenElseSlotsElseFirstAndLast) {
     EXPECT_EQ(split->layers, row.split) << row.layers << " over " << row.pp;
     EXPECT_EQ(split->how, row.how);
   }
+  // DeepSeek-V3 with a multi-token prediction layer, as Megatron-Bridge lays it out.
+  const Row with_prediction[] = {
+      {61, 4, 4, {16, 16, 16, 13}, ""},
+      {61, 8, 1, {8, 8, 8, 8, 8, 8, 8, 5}, ""},
+      {61, 2, 8, {32, 29}, ""},
+  };
+  for (const Row& row : with_prediction) {
+    Layout l;
+    l.pp = row.pp;
+    l.vpp = row.vpp;
+    const Result<Split> split = split_layers(row.layers, l, stack("megatron"), 1);
+    ASSERT_TRUE(split.ok()) << split.error().text();
+    EXPECT_EQ(split->layers, row.split) << row.layers << " over " << row.pp << " x " << row.vpp;
+  }
   Stack even_only = stack("megatron");
   even_only.uneven_stages = false;
   Layout l;
