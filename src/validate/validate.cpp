@@ -86,6 +86,9 @@ const Validator::Predicted& Validator::predict(const RowRequest& row) {
     p.device = std::max(p.device, stage.device.number());
   }
   p.verdict = e->memory.verdict;
+  p.job = e->model.name + " on " + std::to_string(e->cluster.gpus) + " x " + e->cluster.gpu.id + ", sequence " +
+          std::to_string(e->recipe.seq) + ", batch " + std::to_string(e->recipe.global_batch) + ", " +
+          e->recipe.precision;
   p.gpus = static_cast<double>(e->cluster.gpus);
   p.tokens = static_cast<double>(e->recipe.global_batch) * static_cast<double>(e->recipe.seq);
   p.palm = e->compute.model.number();
@@ -150,6 +153,7 @@ Entry Validator::entry(const Reading& r, const Predicted& p, const RowRequest& r
   if (r.from == From::verdict) out.measured_verdict = r.value > 0 ? "ran" : "oom";
   if (r.metric == "time.step_seconds") out.measured = stated_seconds(r, row.step_tokens, row.seq, row.gpus);
   if (out.skip) return out;
+  out.job = p.job;
   if (r.from == From::verdict) {
     judge(out, p.verdict, r.value > 0);
   } else if (r.metric == "time.step_seconds") {

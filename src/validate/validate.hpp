@@ -16,6 +16,7 @@ namespace preflop {
 struct Entry {
   std::string id;
   std::string source;  // stem of the row's file
+  std::string job;     // what is trained on what, all but the layout; empty: not predicted
   std::string group;   // whose errors belong together: "time dense", "time moe", "memory megatron allocated",
                        // "memory allocated or reserved", "memory device", "fit"
   std::string metric;  // time.step_seconds, memory.allocated|reserved|device, fit.verdict
@@ -62,7 +63,7 @@ class Validator {
   struct Predicted {
     Skip skip;
     std::optional<double> seconds, low, high;
-    std::string no_time;
+    std::string no_time, job;
     double allocated = 0, reserved = 0, device = 0;
     Verdict verdict = Verdict::unknown;
     double tokens = 0, gpus = 0, peak = 0, palm = 0;          // palm: FLOPs per token

@@ -1,6 +1,7 @@
 // preflop.validate/1.
 #include <algorithm>
 
+#include "src/validate/order.hpp"
 #include "src/view/json.hpp"
 #include "src/view/validate.hpp"
 
@@ -74,6 +75,19 @@ Json mapping_json(const Mapping& m) {
           {"not_built", m.not_built}, {"other", other},     {"share", number(m.share())}, {"skipped", skipped}};
 }
 
+Json order_json(const std::vector<JobOrder>& jobs) {
+  Json out = Json::array();
+  for (const JobOrder& j : jobs) {
+    out.push_back({{"source", j.source},
+                   {"job", j.job},
+                   {"layouts", j.layouts},
+                   {"pairs", j.pairs},
+                   {"concordance", j.pairs > 0 ? json_number(j.right / static_cast<double>(j.pairs)) : Json(nullptr)},
+                   {"regret", json_number(j.regret)}});
+  }
+  return out;
+}
+
 }  // namespace
 
 Json validate_json_value(const Report& report) {
@@ -83,6 +97,7 @@ Json validate_json_value(const Report& report) {
           {"rows", std::move(rows)},
           {"summary", summary_json(summarise(report.entries))},
           {"summary_nothing_assumed", summary_json(summarise(report.entries, {true}))},
+          {"order", order_json(job_orders(report.entries))},
           {"mapping", mapping_json(report.mapping)}};
 }
 

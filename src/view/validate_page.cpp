@@ -7,6 +7,7 @@
 
 #include "src/base/math.hpp"
 #include "src/base/text.hpp"
+#include "src/validate/order.hpp"
 #include "src/view/validate.hpp"
 #include "src/view/validate_words.hpp"
 
@@ -38,6 +39,25 @@ std::string fit_table(const std::vector<Summary>& all) {
                        s.false_oom.value_or(0), s.tight.value_or(0));
   }
   return out;
+}
+
+std::string order_section(const std::vector<JobOrder>& jobs) {
+  if (jobs.empty()) return "";
+  double worst = 0;
+  std::string rows;
+  for (const JobOrder& j : jobs) {
+    worst = std::max(worst, j.regret);
+    rows += fmt::format("| {} | {} | {} | {} | {} | {} |\n", j.source, j.job, j.layouts, j.pairs,
+                        j.pairs > 0 ? text::fixed(j.right / static_cast<double>(j.pairs), 2) : "-",
+                        error_percent(j.regret));
+  }
+  return fmt::format(
+             "\n## Order of layouts\n\nJobs of which at least five layouts were measured. *concordance*: share of the "
+             "pairs whose times are more than 3 %\napart that are predicted in their order; *regret*: how much slower "
+             "than the fastest the layout is that is predicted\nfastest. All pairs together: {}; largest regret {} "
+             "%.\n\n| source | job | layouts | pairs | concordance | regret % |\n|---|---|---:|---:|---:|---:|\n",
+             text::fixed(concordance(jobs), 2), error_percent(worst)) +
+         rows;
 }
 
 std::string skip_table(const Mapping& m) {
@@ -143,6 +163,7 @@ std::string accuracy_page(const Report& report) {
       "\n## Does it fit\n\nA run with a measured speed or memory ran; a false OOM is a run that was said not to "
       "fit.\n\n" +
       fit_table(all);
+  out += order_section(job_orders(report.entries));
   out += "\n## Farthest off\n\n" + worst_table(report);
   out += fmt::format(
       "\n## Rows that are not predicted\n\n{} of {} rows state model or shape, GPU, count, sequence, micro-batch and "

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "src/base/text.hpp"
+#include "src/validate/order.hpp"
 #include "src/view/validate.hpp"
 #include "src/view/validate_words.hpp"
 
@@ -171,6 +172,16 @@ std::string first_line(const Report& report, const std::vector<Summary>& all) {
   return lines(out + ".");
 }
 
+std::string order_text(const std::vector<JobOrder>& jobs) {
+  if (jobs.empty()) return "";
+  double worst = 0;
+  for (const JobOrder& j : jobs) worst = std::max(worst, j.regret);
+  return "\n" + lines(num(jobs.size()) + " jobs with five layouts or more: " + text::percent(concordance(jobs)) +
+                      " of the pairs more than 3 % apart are predicted in their order; the layout predicted fastest is "
+                      "at most " +
+                      text::percent(worst) + " slower than the fastest.");
+}
+
 }  // namespace
 
 std::string validate_text(const Report& report, const ValidateTextOptions& options) {
@@ -180,6 +191,7 @@ std::string validate_text(const Report& report, const ValidateTextOptions& optio
   const std::vector<Summary> stated = summarise(report.entries, {true});
   for (const Metric& metric : kMetrics) out += error_table(metric, all, stated, options.everything);
   out += fit_table(all, options.everything);
+  out += order_text(job_orders(report.entries));
   bool naive = std::any_of(all.begin(), all.end(), [](const Summary& s) { return s.naive_mape.has_value(); });
   if (naive) {
     out += "\n" + lines(

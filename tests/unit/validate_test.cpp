@@ -8,6 +8,7 @@
 
 #include "src/base/embedded.hpp"
 #include "src/base/text.hpp"
+#include "src/validate/order.hpp"
 #include "src/view/validate.hpp"
 
 namespace preflop {
@@ -245,6 +246,32 @@ TEST(Explain, ShowsRecipeAndLedger) {
                            "Not stated, assumed\n  nothing"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
+}
+
+// Five layouts of one job: of the ten pairs one is too close to count, one is predicted the wrong way round.
+TEST(Validate, OrderOfLayouts) {
+  const double measured[] = {10.0, 10.2, 12.0, 13.0, 15.0}, predicted[] = {9.0, 9.5, 14.0, 12.5, 15.0};
+  std::vector<Entry> entries;
+  for (int i = 0; i < 5; ++i) {
+    Entry e;
+    e.source = "mine";
+    e.job = "a job";
+    e.metric = "time.step_seconds";
+    e.measured = measured[i];
+    e.predicted = predicted[i];
+    entries.push_back(e);
+  }
+  std::vector<JobOrder> jobs = job_orders(entries);
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_EQ(jobs[0].layouts, 5U);
+  EXPECT_EQ(jobs[0].pairs, 9U);
+  EXPECT_DOUBLE_EQ(jobs[0].right, 8);
+  EXPECT_DOUBLE_EQ(jobs[0].regret, 0);
+  EXPECT_NEAR(concordance(jobs), 8.0 / 9, 1e-15);
+  entries[2].predicted = 8.0;  // now the first choice, a fifth slower than the best
+  EXPECT_NEAR(job_orders(entries)[0].regret, 0.2, 1e-12);
+  entries[4].job = "another";  // four are too few
+  EXPECT_TRUE(job_orders(entries).empty());
 }
 
 }  // namespace

@@ -1,0 +1,58 @@
+#include "src/validate/order.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace preflop {
+
+namespace {
+
+constexpr std::size_t kLeastLayouts = 5;
+constexpr double kApart = 1.03;
+
+JobOrder order_of(const std::vector<const Entry*>& layouts) {
+  JobOrder out{layouts.front()->source, layouts.front()->job, layouts.size()};
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    for (std::size_t k = i + 1; k < layouts.size(); ++k) {
+      const bool first = *layouts[i]->measured < *layouts[k]->measured;
+      const Entry& fast = first ? *layouts[i] : *layouts[k];
+      const Entry& slow = first ? *layouts[k] : *layouts[i];
+      if (*slow.measured <= *fast.measured * kApart) continue;
+      ++out.pairs;
+      out.right += *fast.predicted < *slow.predicted ? 1.0 : *fast.predicted == *slow.predicted ? 0.5 : 0.0;
+    }
+  }
+  const auto by = [](const std::optional<double> Entry::* value) {
+    return [value](const Entry* a, const Entry* b) { return *(a->*value) < *(b->*value); };
+  };
+  const Entry* fastest = *std::min_element(layouts.begin(), layouts.end(), by(&Entry::measured));
+  const Entry* chosen = *std::min_element(layouts.begin(), layouts.end(), by(&Entry::predicted));
+  out.regret = *chosen->measured / *fastest->measured - 1;
+  return out;
+}
+
+}  // namespace
+
+std::vector<JobOrder> job_orders(const std::vector<Entry>& entries) {
+  std::map<std::pair<std::string, std::string>, std::vector<const Entry*>> jobs;
+  for (const Entry& e : entries) {
+    const bool timed = e.metric == "time.step_seconds" && !e.skip && e.measured && e.predicted && *e.measured > 0;
+    if (timed && !e.job.empty()) jobs[{e.source, e.job}].push_back(&e);
+  }
+  std::vector<JobOrder> out;
+  for (const auto& [key, layouts] : jobs) {
+    if (layouts.size() >= kLeastLayouts) out.push_back(order_of(layouts));
+  }
+  return out;
+}
+
+double concordance(const std::vector<JobOrder>& jobs) {
+  double right = 0, pairs = 0;
+  for (const JobOrder& job : jobs) {
+    right += job.right;
+    pairs += static_cast<double>(job.pairs);
+  }
+  return pairs > 0 ? right / pairs : 0;
+}
+
+}  // namespace preflop

@@ -1,0 +1,26 @@
+// Does the prediction put layouts of one job in the right order? The job is a model on a number of GPUs with one
+// sequence, batch, precision and stack; its layouts are what differs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/validate/validate.hpp"
+
+namespace preflop {
+
+struct JobOrder {
+  std::string source, job;
+  std::size_t layouts = 0;
+  std::size_t pairs = 0;  // of layouts whose measured times are more than 3 % apart
+  double right = 0;       // of these, predicted in their order; a tie counts half
+  double regret = 0;      // the time of the layout predicted fastest, over that of the fastest, less one
+};
+
+// Jobs of at least five layouts whose step times were measured and predicted, by source and job.
+std::vector<JobOrder> job_orders(const std::vector<Entry>& entries);
+
+// Of all pairs of the jobs the share that is right; 0 where there are none.
+double concordance(const std::vector<JobOrder>& jobs);
+
+}  // namespace preflop
