@@ -77,6 +77,7 @@ struct Recipe {
   std::string dispatcher = "alltoall";  // rows of experts: alltoall, deepep, hybridep
   std::string cuda_graph = "none";      // none, transformer_engine or local (parts of a layer), full_iteration
   bool dp_overlap = true;               // gradients reduced and weights gathered beside compute, where the stack can
+  bool tp_overlap = false;              // tensor-parallel exchange beside the product it feeds (async TP)
   bool ep_overlap = false;              // exchange of rows beside the other micro-batch's compute
   bool fused_experts = false;           // grouped products with activation and quantisation in one kernel
   bool fp8_attention = false;

@@ -47,6 +47,7 @@ const std::vector<Key>& request_keys() {
       {"dispatcher", "NAME", "software", "how rows reach their experts: alltoall, deepep or hybridep", ""},
       {"cuda_graph", "NAME", "software", "none, transformer_engine, local or full_iteration", ""},
       {"dp_overlap", "", "software", "data-parallel exchanges beside compute (--no-dp-overlap: off)", ""},
+      {"tp_overlap", "", "software", "tensor-parallel exchange beside the product it feeds (async TP)", ""},
       {"ep_overlap", "", "software", "expert exchange beside another micro-batch's compute", ""},
       {"fused_experts", "", "software", "grouped products with activation and quantisation in one kernel", ""},
       {"fp8_attention", "", "software", "attention in fp8", ""},

@@ -206,8 +206,9 @@ Status read_software(const Request& request, Recipe& recipe) {
   const std::vector<std::string> graphs = {"none", "transformer_engine", "local", "full_iteration"};
   if (Status s = word_key(request, "cuda_graph", graphs, recipe.cuda_graph); !s) return s;
   for (const auto& [key, slot] :
-       {std::pair{"dp_overlap", &recipe.dp_overlap}, std::pair{"ep_overlap", &recipe.ep_overlap},
-        std::pair{"fused_experts", &recipe.fused_experts}, std::pair{"fp8_attention", &recipe.fp8_attention}}) {
+       {std::pair{"dp_overlap", &recipe.dp_overlap}, std::pair{"tp_overlap", &recipe.tp_overlap},
+        std::pair{"ep_overlap", &recipe.ep_overlap}, std::pair{"fused_experts", &recipe.fused_experts},
+        std::pair{"fp8_attention", &recipe.fp8_attention}}) {
     const auto on = switch_key(request, key);
     if (!on) return on.error();
     *slot = on->value_or(*slot);

@@ -172,8 +172,9 @@ void Builder::numerics() {
   for (const char* dtype : {"weight_dtype", "grad_dtype", "master_dtype", "moment_dtype"}) {
     if (const std::string* value = cell(dtype)) key(dtype, *value);
   }
-  for (const auto& [flag, name] : {std::pair{"ep-overlap", "ep_overlap"}, std::pair{"fused-experts", "fused_experts"},
-                                   std::pair{"fp8-attention", "fp8_attention"}}) {
+  for (const auto& [flag, name] :
+       {std::pair{"async-tp", "tp_overlap"}, std::pair{"ep-overlap", "ep_overlap"},
+        std::pair{"fused-experts", "fused_experts"}, std::pair{"fp8-attention", "fp8_attention"}}) {
     if (row_.flag(flag)) key(name, "true");
   }
   if (row_.flag("no-overlap")) key("dp_overlap", "false");

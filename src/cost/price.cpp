@@ -137,7 +137,8 @@ void set_links(Prices<N>& out, const Reader<N>& r, const Cluster& cluster) {
 
 template <class N>
 void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
-  out.accumulate_bytes = recipe.layout.zero < 3 ? r.stack("accumulate_bytes") : N(0.0);
+  out.weight_gradient_rate = r.gpu("weight_gradient_rate");
+  out.accumulate_bytes = accumulates_gradients(recipe.layout) ? r.stack("accumulate_bytes") : N(0.0);
   out.cast_bytes = recipe.precision == "fp8-rowwise"               ? r.stack("cast_rowwise_bytes")
                    : operands(recipe.precision) == Operands::eight ? r.stack("cast8_bytes")
                    : operands(recipe.precision) == Operands::four  ? r.stack("cast4_bytes")
@@ -159,17 +160,22 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
                  (recipe.capacity_factor > 0 ? r.stack("host_static") : N(1.0));
   out.host_block = r.stack("host_block") * host;
   out.host_expert = r.stack("host_expert") * host;
+  out.host_mlp = r.stack("host_mlp");
   out.expert_launch = recipe.fused_experts ? N(0.0) : r.stack("expert_launch");
   out.fused_share = recipe.fused_experts ? r.stack("fused_share") : N(1.0);
+  out.squared_relu_passes = r.stack("squared_relu_passes");
+  out.biased_expert_passes = recipe.fused_experts ? N(1.0) : r.stack("biased_expert_passes");
   out.deduplicated = recipe.dispatcher != "alltoall";
   out.scatter_gather = r.stack_plain("scatter_gather") > 0;
-  out.tp_exposed = r.stack("tp_exposed");
+  const N async = recipe.tp_overlap ? r.stack("tp_async") : N(1.0);
+  out.tp_exposed = r.stack("tp_exposed") * async;
   out.cp_exposed = r.stack("cp_exposed");
   out.ep_exposed = recipe.ep_overlap ? r.stack("ep_exposed_overlapping") : r.stack("ep_exposed");
   out.pp_exposed = recipe.layout.vpp > 1 ? r.stack("pp_exposed_interleaved") : r.stack("pp_exposed");
-  out.tp_exposed_experts = r.stack("tp_exposed_experts");
+  out.tp_exposed_experts = r.stack("tp_exposed_experts") * async;
   out.dp_hidden = recipe.dp_overlap ? r.stack("dp_hidden") : N(0.0);
   out.contention = r.stack("contention");
+  out.gather_copies = r.stack("gather_copies");
   out.tail_elements = r.stack("tail_elements");
   out.tail_per_rank = r.stack("tail_per_rank");
   out.jitter = r.stack("jitter");

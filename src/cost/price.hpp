@@ -50,14 +50,16 @@ struct Prices {
   bool has_scaleout = false;
 
   // Habits of the stack's software.
+  N weight_gradient_rate;   // share of a product's rate that products of weight gradients keep
   N accumulate_bytes;       // per weight and micro-batch: gradients added into a buffer outside the product
   N cast_bytes;             // per element that enters a quantised product, each direction; 0 unquantised
   N loss_bytes;             // per logit, forward and backward, besides the products
   double gather_width = 2;  // bytes of a sharded weight on its way
   Seconds<N> gap;           // per layer and pass that the GPU waits for the host
   N tp_exposed, cp_exposed, ep_exposed, pp_exposed;  // shares of those exchanges that nothing hides
-  N dp_hidden;   // share of the compute beside which data-parallel exchanges run; 0: nothing hides them
-  N contention;  // compute lost per second of an exchange that runs beside it
+  N dp_hidden;      // share of the compute beside which data-parallel exchanges run; 0: nothing hides them
+  N gather_copies;  // times a gathered weight is copied before its use
+  N contention;     // compute lost per second of an exchange that runs beside it
   N tail_elements, tail_per_rank;  // gradients of the last bucket: at least / per data-parallel rank
   N jitter;                        // per doubling of the nodes, of one micro-batch's compute
   N unfused_rate;                  // share of the 16-bit peak of unfused attention products
@@ -68,7 +70,10 @@ struct Prices {
   // Experts.
   N tp_exposed_experts;       // tp_exposed in blocks with experts
   N expert_launch;            // seconds per local expert and grouped product
+  N squared_relu_passes;      // bytes of the kernels of a squared ReLU over those of a fused activation
+  N biased_expert_passes;     // bytes of a chain of biases, clamps and gates over those of one fused activation
   N host_block;               // seconds of the host per sublayer and micro-batch, forward and backward
+  N host_mlp;                 // share of host_block that a sublayer without experts or attention takes
   N host_expert;              // the same per local expert
   N fused_share;              // passes of activation and quantisation that fused experts leave
   bool deduplicated = false;  // one copy of a row per rank (node) that needs it, not per expert
@@ -93,6 +98,10 @@ struct Prices {
   N attention_backward;
   AttentionLaw attention_law[3];
 };
+
+// Micro-batches add their gradients up in a buffer. With sharded weights and one stage each is reduced at once; a
+// pipeline reduces once a step.
+inline bool accumulates_gradients(const Layout& layout) { return layout.zero < 3 || layout.pp > 1; }
 
 template <class N>
 Prices<N> prices(const Cluster& cluster, const Stack& stack, const Recipe& recipe, const TimeParameters& parameters);

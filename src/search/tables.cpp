@@ -108,6 +108,7 @@ Tables::Tables(const Question& question, const Space& space) : question_(questio
     accumulates_[accumulates(recipe) ? 1 : 0] = true;
   }
   recipe = question.recipe;
+  recipe.layout.pp = 1;  // where zero 3 is what adds no gradients up
   for (const LossKind loss : space.loss) {
     for (int kind = 0; kind < 4 && !question.cluster.memory_only; ++kind) {
       recipe.loss = loss;

@@ -55,7 +55,7 @@ class Tables {
   const Prices<double>& prices(bool interleaved, bool accumulates, std::size_t loss = 0) const {
     return prices_[loss * 4 + (interleaved ? 2 : 0) + (accumulates ? 1 : 0)];
   }
-  static bool accumulates(const Recipe& recipe) { return recipe.layout.zero < 3; }
+  static bool accumulates(const Recipe& recipe) { return accumulates_gradients(recipe.layout); }
 
   std::uint64_t rows_filled() const { return rows_.size(); }
 

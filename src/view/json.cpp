@@ -67,6 +67,7 @@ Json recipe_json(const Estimate& e) {
   out["dispatcher"] = r.dispatcher;
   out["cuda_graph"] = r.cuda_graph;
   out["dp_overlap"] = r.dp_overlap;
+  out["tp_overlap"] = r.tp_overlap;
   out["ep_overlap"] = r.ep_overlap;
   out["fused_experts"] = r.fused_experts;
   out["fp8_attention"] = r.fp8_attention;

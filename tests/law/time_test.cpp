@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <map>
 
 #include "src/base/embedded.hpp"
 #include "src/cost/kernels.hpp"
@@ -21,7 +23,7 @@ Prices<double> nothing_else() {
 }
 
 // The closed form of the step over stages of (forward, backward) seconds.
-double closed(const std::vector<std::pair<double, double>>& stages, double vpp, double m) {
+double closed(const std::vector<std::pair<double, double>>& stages, double vpp, double m, bool all_forward = false) {
   std::vector<StageRun<double>> runs;
   for (const auto& [forward, backward] : stages) {
     StageRun<double> run;
@@ -34,6 +36,7 @@ double closed(const std::vector<std::pair<double, double>>& stages, double vpp, 
   s.pp = static_cast<double>(stages.size());
   s.vpp = vpp;
   s.micro_batches = m;
+  s.all_forward = all_forward;
   return compose(runs.data(), runs.size(), s, StateTerms<double>{}, nothing_else()).seconds.number();
 }
 
@@ -48,10 +51,10 @@ TEST(Schedules, ClosedFormIsTheReplay) {
         work.backward.assign(static_cast<std::size_t>(p), std::vector<double>(static_cast<std::size_t>(v), b));
         const double n = static_cast<double>(v);
         const std::vector<std::pair<double, double>> stages(static_cast<std::size_t>(p), {f * n, b * n});
-        const double expected = closed(stages, n, static_cast<double>(m));
         for (const char* schedule : {"gpipe", "1f1b", "interleaved"}) {
           const bool interleaved = std::string(schedule) == "interleaved";
           if (interleaved != (v > 1) || (interleaved && p == 1)) continue;
+          const double expected = closed(stages, n, static_cast<double>(m), std::string(schedule) == "gpipe");
           const Replay r = replay(schedule, work, m);
           EXPECT_FALSE(r.deadlock) << schedule << " p " << p << " v " << v << " m " << m;
           EXPECT_NEAR(r.seconds, expected, 1e-9 * expected) << schedule << " p " << p << " v " << v << " m " << m;
@@ -61,37 +64,58 @@ TEST(Schedules, ClosedFormIsTheReplay) {
   }
 }
 
-// Stages within a quarter of their mean, backward twice the forward. The closed form lets every micro-batch wait
-// for the slowest stage; a pipeline of few micro-batches does not, so it is slow by up to a fifth there and by
-// a percent at the median.
-TEST(Schedules, ClosedFormIsAFewPercentSlowOnUnequalStages) {
+// Stages within a quarter of their mean: the closed form is never above the replay and at most 2 % under it, whatever
+// the schedule (interleaved: one case in a hundred up to 5 % under and none 2 % above).
+TEST(Schedules, ClosedFormIsTheReplayWithinTwoPercentOnUnequalStages) {
   std::uint64_t seed = 1;
   const auto random = [&] {
     seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
     return static_cast<double>(seed >> 11) / 9007199254740992.0;
   };
-  int within = 0, all = 0;
-  double worst = 0;
-  for (int i = 0; i < 4000; ++i) {
-    const auto p = static_cast<std::size_t>(2 + random() * 15);
-    const auto m = static_cast<i64>((1 + static_cast<i64>(random() * 8)) * static_cast<i64>(p));
+  const char* kSchedules[] = {"1f1b", "interleaved", "gpipe", "1f1b"};
+  std::map<std::string, std::array<int, 2>> all;  // of each schedule: cases, those further off
+  for (int i = 0; i < 10000; ++i) {
+    const std::string schedule = kSchedules[i % 4];
+    const bool interleaved = schedule == "interleaved";
+    const auto p = static_cast<std::size_t>(2 + random() * 11);
+    const auto v = static_cast<std::size_t>(interleaved ? 2 + random() * 4 : 1);
+    const i64 groups = 1 + static_cast<i64>(random() * 6);
+    const i64 m = interleaved || i % 8 < 4 ? groups * static_cast<i64>(p) : 1 + static_cast<i64>(random() * 60);
+    const double ratio = 0.8 + random() * 2;
     ReplayWork work;
     std::vector<std::pair<double, double>> stages;
+    const double n = static_cast<double>(v);
     for (std::size_t k = 0; k < p; ++k) {
-      const double f = 0.75 + random() * 0.5;
-      work.forward.push_back({f});
-      work.backward.push_back({2 * f});
-      stages.emplace_back(f, 2 * f);
+      const double f = 0.75 + random() * 0.5, b = ratio * (0.75 + random() * 0.5);
+      work.forward.emplace_back(v, f);
+      work.backward.emplace_back(v, b);
+      stages.emplace_back(f * n, b * n);
     }
-    const Replay r = replay("1f1b", work, m);
+    const Replay r = replay(schedule, work, m);
     ASSERT_FALSE(r.deadlock);
-    const double error = std::fabs(closed(stages, 1, static_cast<double>(m)) / r.seconds - 1);
-    worst = std::max(worst, error);
-    within += error <= 0.02;
-    ++all;
+    const double error = closed(stages, n, static_cast<double>(m), schedule == "gpipe") / r.seconds - 1;
+    EXPECT_GE(error, interleaved ? -0.05 : -0.02) << schedule << " p " << p << " v " << v << " m " << m;
+    EXPECT_LE(error, interleaved ? 0.02 : 1e-9) << schedule << " p " << p << " v " << v << " m " << m;
+    all[schedule][0] += 1;
+    all[schedule][1] += std::fabs(error) > (schedule == "gpipe" ? 1e-9 : 0.02);
   }
-  EXPECT_GE(within, all * 65 / 100) << "worst " << worst;
-  EXPECT_LE(worst, 0.2);
+  EXPECT_EQ(all["gpipe"][1], 0);
+  EXPECT_EQ(all["1f1b"][1], 0);
+  EXPECT_LE(all["interleaved"][1], all["interleaved"][0] / 100);
+}
+
+// Search prunes by it: no pass that takes longer makes a step shorter.
+RC_GTEST_PROP(Schedules, StepsAreMonotoneInEveryPass, ()) {
+  const auto p = static_cast<std::size_t>(*rc::gen::inRange(2, 9));
+  const int v = *rc::gen::inRange(1, 5);
+  const int m = v > 1 ? static_cast<int>(p) * *rc::gen::inRange(1, 5) : *rc::gen::inRange(1, 30);
+  std::vector<std::pair<double, double>> stages;
+  for (std::size_t i = 0; i < p; ++i) stages.emplace_back(*rc::gen::inRange(1, 20), *rc::gen::inRange(1, 40));
+  const bool all_forward = v == 1 && *rc::gen::arbitrary<bool>();
+  const double before = closed(stages, v, m, all_forward);
+  auto& at = stages[static_cast<std::size_t>(*rc::gen::inRange(0, static_cast<int>(p)))];
+  (*rc::gen::arbitrary<bool>() ? at.first : at.second) += *rc::gen::inRange(1, 20);
+  RC_ASSERT(closed(stages, v, m, all_forward) >= before * (1 - 1e-12));
 }
 
 TEST(Schedules, LiveMicroBatches) {
@@ -144,6 +168,22 @@ TEST(Kernels, FactorsAreAtLeastOneAndFallWithSize) {
   EXPECT_LT(last, 1.02);
   EXPECT_DOUBLE_EQ(corner_factor(1, 0, 3), 1);
   EXPECT_NEAR(corner_factor(2, 2, 2), std::sqrt(2.0), 1e-15);
+}
+
+// The optimizer moves the states that it keeps, no more and no less.
+TEST(Optimizer, UpdateBytesFollowItsStates) {
+  const auto bytes = [](const char* name, Dtype moment) {
+    Recipe r;
+    r.optimizer = name;
+    r.moment_dtype = moment;
+    return state_terms(r, nothing_else()).update_bytes;
+  };
+  const double adam = bytes("adamw", Dtype::fp32);
+  EXPECT_DOUBLE_EQ(adam, 4 * 4 + 2 + 2 * (4 + 8));  // fp32 gradients, bf16 weights, fp32 master and moments
+  EXPECT_DOUBLE_EQ(bytes("adamw", Dtype::bf16), adam - 2 * 4);
+  EXPECT_DOUBLE_EQ(bytes("lion", Dtype::fp32), adam - 2 * 4);
+  EXPECT_DOUBLE_EQ(bytes("sgd", Dtype::fp32), adam - 2 * 8);
+  EXPECT_DOUBLE_EQ(bytes("adamw-8bit", Dtype::fp32), adam - 2 * (8 - 2 * 1.015625));
 }
 
 // The parameters of this build: read without error, and written back as the same bytes.

@@ -82,7 +82,7 @@ std::vector<double> left_out(const TimeParameters& start, const std::vector<Run>
   const auto work = [&](std::size_t begin, std::size_t step) {
     for (std::size_t v = begin; v < folds; v += step) {
       TimeParameters p = start;
-      solve(p, runs, [&](const Run& run) { return fold(run) != v; }, {.steps = 4});
+      solve(p, runs, [&](const Run& run) { return fold(run) != v; }, {.steps = 8});
       for (std::size_t i = 0; i < runs.size(); ++i) {
         if (fold(runs[i]) == v) errors[i] = runs[i].predict(p) / runs[i].measured - 1;
       }
@@ -221,7 +221,8 @@ int run(const std::vector<std::string>& args) {
   }
   const auto docs = std::find(args.begin(), args.end(), "--docs");
   if (docs != args.end() && docs + 1 != args.end()) {
-    std::ofstream(*(docs + 1), std::ios::binary) << page(parameters, *runs);
+    const std::string text_of_page = page(parameters, *runs);  // before the old page is gone
+    std::ofstream(*(docs + 1), std::ios::binary) << text_of_page;
     return 0;
   }
   const auto leave = std::find(args.begin(), args.end(), "--leave");
@@ -234,7 +235,7 @@ int run(const std::vector<std::string>& args) {
     for (std::size_t i = 0; i < parameters.all().size(); ++i) {
       if (parameters.all()[i].fitted) parameters.set(i, parameters.all()[i].prior);
     }
-    solve(parameters, *runs, [](const Run&) { return true; }, {.steps = 40});
+    solve(parameters, *runs, [](const Run&) { return true; }, {.steps = 120});
   }
   report(*runs, errors_of(parameters, *runs), has("--rows"));
   print_parameters(parameters, *runs);

@@ -18,7 +18,8 @@ namespace {
 
 // Rows that say themselves that something was wrong with them: scored, not fitted.
 bool trusted(const Row& row) {
-  static constexpr const char* kFlags[] = {"outlier", "config-mismatch", "regression", "gpu-guessed", "simulated"};
+  static constexpr const char* kFlags[] = {"outlier",     "config-mismatch", "regression",
+                                           "gpu-guessed", "simulated",       "power-unstated"};
   return std::none_of(std::begin(kFlags), std::end(kFlags), [&](const char* flag) { return row.flag(flag); });
 }
 

@@ -72,7 +72,7 @@ class Solver {
       apply(before, move);
       const double now = cost();
       if (now < best) {
-        const bool done = best - now < 1e-6 * best;
+        const bool done = best - now < 1e-6 * best && damping < 1e-2;  // a step held short says nothing
         best = now;
         damping = std::max(damping / 5, 1e-6);
         if (done) break;

@@ -4,6 +4,8 @@
 
 #include "src/base/math.hpp"
 #include "src/cost/mesh.hpp"
+#include "src/stack/optimizer.hpp"
+#include "src/step/time/pipeline.hpp"
 
 namespace preflop {
 
@@ -44,6 +46,20 @@ Seconds<N> beside(const Seconds<N>& comm, const Seconds<N>& compute, const N& co
   return out + Seconds<N>(smaller(comm.number(), compute.number())) * contention;
 }
 
+// Bytes of the optimizer's states per parameter, of almost every weight: what only norms and biases have, or rows and
+// columns in place of elements, is little.
+double state_width(const Recipe& r) {
+  const Result<const Optimizer*> optimizer = find_optimizer(r.optimizer);
+  if (!optimizer) return 2 * width(r.moment_dtype);
+  double out = 0;
+  for (const OptimizerSlot& slot : (*optimizer)->slots) {
+    using Over = OptimizerSlot::Over;
+    if (slot.over == Over::all || slot.over == Over::large || slot.over == Over::hidden)
+      out += slot.bytes(r.moment_dtype);
+  }
+  return out;
+}
+
 }  // namespace
 
 template <class N>
@@ -51,7 +67,8 @@ StateTerms<N> state_terms(const Recipe& r, const Prices<N>& prices) {
   const Layout& l = r.layout;
   const auto real = [](std::int64_t v) { return static_cast<double>(v); };
   StateTerms<N> out;
-  out.zero = l.zero;
+  // A pipeline gathers sharded weights and reduces gradients once a step, not for every micro-batch.
+  out.zero = l.zero == 3 && l.pp > 1 ? 2 : l.zero;
   out.data_ranks = real(l.dp * l.cp);
   const double shard = l.hsdp > 0 && l.zero > 0 ? real(l.hsdp) : out.data_ranks;
   out.replicas = out.data_ranks / shard;
@@ -67,10 +84,14 @@ StateTerms<N> state_terms(const Recipe& r, const Prices<N>& prices) {
   out.expert_latency = prices.latency(expert);
   out.reduce_width = width(r.grad_dtype);
   out.gather_width = prices.gather_width;
-  // Gradient read; master weights and two moments read and written; weights written.
+  const double gradient = width(r.grad_dtype);
   const bool own = r.master_dtype == Dtype::none;
   const double master = width(own ? r.weight_dtype : r.master_dtype);
-  out.update_bytes = width(r.grad_dtype) + (own ? 0 : width(r.weight_dtype)) + 2 * (master + 2 * width(r.moment_dtype));
+  // Written as zeros; read and written by the average over the ranks.
+  out.held_bytes = 3 * gradient;
+  // Read for the norm, read and written by clipping, read by the update; master and states read and written; weights
+  // written.
+  out.update_bytes = 4 * gradient + (own ? 0 : width(r.weight_dtype)) + 2 * (master + state_width(r));
   return out;
 }
 
@@ -85,10 +106,16 @@ void add_piece(StageTime<N>& stage, const Piece<N>& piece, double count, const S
   stage.dense += piece.dense * count;
   stage.expert += piece.expert * count;
   if (states.zero < 3 || states.dense_ranks <= 1) return;
+  constexpr double kGradient = 2;  // bytes of a gradient as the backward pass makes it
   const Seconds<N> gather = both(piece.dense, piece.expert, states.gather_width, states, "weights gathered");
   const Seconds<N> reduce = both(piece.dense, piece.expert, states.reduce_width, states, "gradients reduced");
-  const Seconds<N> forward = beside(gather, piece.forward_sum, prices.contention) * times;
-  const Seconds<N> backward = beside(gather + reduce, piece.backward_sum, prices.contention) * times;
+  // Copied out of what was gathered; gradients copied (and cast) into what is reduced.
+  const double weights = piece.dense + piece.expert;
+  const double cast = states.reduce_width > states.gather_width ? states.reduce_width + kGradient : 0;
+  const Seconds<N> copies = prices.pass(weights * 2 * states.gather_width, "gathered weights") * prices.gather_copies;
+  const Seconds<N> casts = prices.pass(weights * cast, "gradients cast for their reduction");
+  const Seconds<N> forward = (beside(gather, piece.forward_sum, prices.contention) + copies) * times;
+  const Seconds<N> backward = (beside(gather + reduce, piece.backward_sum, prices.contention) + copies + casts) * times;
   Seconds<N>& dp = stage.parts[static_cast<std::size_t>(Lost::dp_comm)];
   dp = dp + named(forward, "gathers beside the forward pass", "s") +
        named(backward, "gathers and reductions beside the backward pass", "s");
@@ -104,6 +131,7 @@ Schedule<N> schedule_of(const Recipe& recipe, const BlockCost& layer, double nod
   out.vpp = static_cast<double>(l.vpp);
   out.micro_batches = static_cast<double>(recipe.micro_batches());
   out.nodes = nodes;
+  out.all_forward = l.schedule == "gpipe";
   out.hop = zero<N>();
   if (l.pp > 1) {
     const double share = prices.scatter_gather && !l.sp ? static_cast<double>(l.tp) : 1.0;
@@ -144,9 +172,12 @@ Seconds<N> exposed_states(const StageTime<N>& stage, const StateTerms<N>& s, con
 
 template <class N>
 Seconds<N> optimizer_seconds(const StageTime<N>& stage, const StateTerms<N>& s, const Prices<N>& p) {
-  const bool sharded = s.zero >= 1;
+  const bool sharded = s.zero >= 1, scattered = s.zero >= 2;
+  const double held =
+      stage.dense / (scattered ? s.dense_ranks : 1.0) + stage.expert / (scattered ? s.expert_ranks : 1.0);
   const double owned = stage.dense / (sharded ? s.dense_ranks : 1.0) + stage.expert / (sharded ? s.expert_ranks : 1.0);
-  return p.pass(owned * s.update_bytes, "states read and written");
+  return p.pass(held * s.held_bytes, "gradients set to zero and averaged") +
+         p.pass(owned * s.update_bytes, "states read and written");
 }
 
 template <class N>
@@ -181,7 +212,8 @@ StepParts<N> compose(const StageRun<N>* stages, std::size_t n, const Schedule<N>
   };
   if (q.pp > 1) {
     put(Lost::imbalance, Seconds<N>(larger(((slowest - all / N(q.pp)) * m).number(), N(0.0))));
-    put(Lost::bubble, Seconds<N>(larger(((all - slowest) * N(q.bubble / q.vpp)).number(), N(0.0))));
+    const Seconds<N> idle = fill_and_drain(stages, n, q, slowest);
+    put(Lost::bubble, q.bubble < 1 ? idle * N(q.bubble) : idle);
     put(Lost::pp_comm, q.hop * N(2 * (q.pp - 1)) + q.hop * N(2 * q.vpp) * m * p.pp_exposed);
   }
   put(Lost::dp_comm, dp);

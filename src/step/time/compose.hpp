@@ -31,7 +31,9 @@ struct StateTerms {
   double reduce_width = 4, gather_width = 2;  // bytes per gradient reduced, per weight gathered
   double replicas = 1;                        // hsdp: shard groups whose gradients are averaged once a step
   BytesPerSecond<N> replica_bandwidth;
-  double update_bytes = 30;  // read and written per owned parameter by the optimizer
+  // Once a step, bytes per gradient that a GPU holds (set to zero; averaged) and per parameter that it owns (norm,
+  // clipping, the optimizer's states and master weights, the weight).
+  double held_bytes = 12, update_bytes = 42;
 };
 template <class N>
 StateTerms<N> state_terms(const Recipe& recipe, const Prices<N>& prices);
@@ -59,8 +61,9 @@ template <class N>
 struct Schedule {
   double pp = 1, vpp = 1, micro_batches = 1;
   double nodes = 1;
-  double bubble = 1;  // share of the fill and drain of 1f1b that the schedule leaves: zero-bubble less
-  Seconds<N> hop;     // activations of one micro-batch, to the next stage: latency and bytes
+  bool all_forward = false;  // gpipe: no backward before the last forward
+  double bubble = 1;         // share of the fill and drain of 1f1b that the schedule leaves: zero-bubble less
+  Seconds<N> hop;            // activations of one micro-batch, to the next stage: latency and bytes
 };
 template <class N>
 Schedule<N> schedule_of(const Recipe& recipe, const BlockCost& layer, double nodes, const Prices<N>& prices);
@@ -71,7 +74,7 @@ struct StepParts {
   Seconds<N> seconds;
 };
 // Work of the mean stage by kind, times the micro-batches; `imbalance`: what the slowest stage takes longer;
-// `bubble`: filling and draining, one micro-batch of every other stage over the virtual stages.
+// `bubble`: filling and draining (src/step/time/pipeline).
 template <class N>
 StepParts<N> compose(const StageRun<N>* stages, std::size_t n, const Schedule<N>& schedule, const StateTerms<N>& states,
                      const Prices<N>& prices);

@@ -1,5 +1,6 @@
 #include "src/step/time/piece.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "src/model/tags.hpp"
@@ -49,7 +50,7 @@ class Pricer {
     for (std::size_t i = 0; i < block_.work.size(); ++i) add_work(i);
     for (const CollectiveItem& c : block_.collectives) add_collective(c);
     if (is_layer_) add_launch();
-    if (is_layer_ && has_experts()) add_host();
+    if (is_layer_) add_host();
     out_.dense = local_parameters(block_, false);
     out_.expert = local_parameters(block_, true);
     out_.forward_sum = sum_of(out_.forward);
@@ -77,9 +78,18 @@ class Pricer {
     if (w.kind == Kind::product2) return add_unfused(w);
     if (w.kind == Kind::loss) return add_loss(w);
     const Lost lost = w.kind == Kind::softmax || group(w.tag) == "core" ? Lost::attention : elsewhere;
-    const N share = w.tag == Tag::exp_act ? prices_.fused_share : N(1.0);
+    const N share = times_of_pass(w);
     put(w, lost, prices_.pass(w.forward_bytes, "bytes moved") * share,
         prices_.pass(w.backward_bytes, "bytes moved") * share);
+  }
+
+  // Experts with biases: the bias, the clamps, the gate and the weighting are kernels of their own, each a pass.
+  N times_of_pass(const WorkItem& w) const {
+    if (w.tag == Tag::mlp_act && block_.activation == Activation::relu2) return prices_.squared_relu_passes;
+    if (w.tag != Tag::exp_act) return N(1.0);
+    const bool biased = std::any_of(block_.weights.begin(), block_.weights.end(),
+                                    [](const WeightItem& v) { return v.expert() && v.role == Role::bias; });
+    return biased ? prices_.fused_share * prices_.biased_expert_passes : prices_.fused_share;
   }
 
   // All products of one launch at their first member.
@@ -102,7 +112,9 @@ class Pricer {
     Seconds<N> backward(N(0.0));
     if (w.backward_passes > 0) backward = prices_.product(how, {shape.m, shape.k, shape.n, shape.groups}, kResult);
     if (w.backward_passes > 1)
-      backward = backward + prices_.product(how, {shape.k, shape.n, shape.m, shape.groups}, kResult);
+      backward =
+          backward + Seconds<N>(prices_.product(how, {shape.k, shape.n, shape.m, shape.groups}, kResult).number() /
+                                prices_.weight_gradient_rate);
     if (group(w.tag) == "exp") {  // unfused: a launch per expert
       const N launch = leaf<N>(shape.groups, [] { return Origin{"experts on this GPU", "", "experts / ep", {}}; }) *
                        prices_.expert_launch;
@@ -230,14 +242,14 @@ class Pricer {
 
   bool has_experts() const { return block_.top_k > 0; }
 
-  // The host issues the kernels of a block with experts; where that takes as long as the kernels, the GPU
-  // waits. The longer of the two counts, with a soft corner.
+  // The host issues the kernels of a block; where that takes as long as the kernels, the GPU waits. The longer of
+  // the two counts, with a soft corner.
   void add_host() {
-    constexpr double kSublayers = 2;
     constexpr double kCorner = 4;
     const N experts =
         leaf<N>(block_.local_experts, [] { return Origin{"experts on this GPU", "", "experts / ep", {}}; });
-    const N host = prices_.host_block * N(kSublayers) + prices_.host_expert * experts;
+    const N second = has_experts() ? N(1.0) : prices_.host_mlp;
+    const N host = prices_.host_block * (N(1.0) + second) + prices_.host_expert * experts;
     if (plain(host) <= 0) return;
     const N gpu = (sum_of(out_.forward) + sum_of(out_.backward)).number();
     const double corner = corner_factor(plain(gpu), plain(host), kCorner);

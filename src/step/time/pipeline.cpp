@@ -1,0 +1,185 @@
+#include "src/step/time/pipeline.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+namespace preflop {
+
+namespace {
+
+enum class Pass : std::uint8_t { forward, backward };
+constexpr Pass other(Pass pass) { return pass == Pass::forward ? Pass::backward : Pass::forward; }
+
+// Where a chain spends its warm-up.
+struct Detour {
+  enum class Kind : std::uint8_t { none, aside, waiting, wrapped } kind = Kind::none;
+  double stage = 0;
+};
+
+// A chain is chosen with plain numbers (V = double) and then written down once more with those that explain
+// themselves: the same formula, so the same bits.
+template <class N>
+class Chains {
+ public:
+  Chains(const StageRun<N>* runs, std::size_t n, const Schedule<N>& q) : runs_(runs), n_(n), q_(q) {}
+
+  Seconds<N> longest(const Seconds<N>& slowest) const {
+    double best = -1, at = 0;
+    Detour in, out;
+    double first = 0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double last = first + runs_[i].count - 1;
+      for (const double s : {first, last}) {
+        const Detour down = detour(Pass::forward, s), up = detour(Pass::backward, s);
+        const double length = chain<double>(s, down, up);
+        if (length <= best) continue;
+        best = length;
+        at = s;
+        in = down;
+        out = up;
+      }
+      first = last + 1;
+    }
+    const bool few_first = q_.all_forward || together() > best;
+    const N length = few_first ? first_of_few<N>() : chain<N>(at, in, out);
+    return Seconds<N>(larger(length - slowest.number() * real<N>(q_.micro_batches), N(0.0)));
+  }
+
+ private:
+  template <class V>
+  static V real(double value) {
+    return leaf<V>(value, [] { return Origin{"stages and micro-batches", "", "the pipeline's schedule", {}}; });
+  }
+
+  // One chunk of one micro-batch on run i.
+  template <class V>
+  V pass(std::size_t i, Pass p) const {
+    const N& whole = (p == Pass::forward ? runs_[i].time.forward : runs_[i].time.backward).number();
+    if constexpr (std::is_same_v<V, N>)
+      return q_.vpp > 1 ? whole / real<V>(q_.vpp) : whole;
+    else
+      return plain(whole) / q_.vpp;
+  }
+  std::size_t run_of(double stage) const {
+    std::size_t i = 0;
+    for (double end = runs_[0].count; end <= stage && i + 1 < n_; end += runs_[i].count) ++i;
+    return i;
+  }
+  // Stages from..to, inclusive.
+  template <class V>
+  V sum(Pass p, double from, double to) const {
+    V out = V(0.0);
+    double first = 0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double count = std::min(to, first + runs_[i].count - 1) - std::max(from, first) + 1;
+      if (count > 0) out = out + pass<V>(i, p) * real<V>(count);
+      first += runs_[i].count;
+    }
+    return out;
+  }
+  template <class V>
+  V most(Pass p, double from, double to) const {
+    std::size_t at = run_of(from);
+    double first = 0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      const bool inside = first <= to && first + runs_[i].count - 1 >= from;
+      if (inside && pass<double>(i, p) > pass<double>(at, p)) at = i;
+      first += runs_[i].count;
+    }
+    return pass<V>(at, p);
+  }
+  // Forwards before the first backward of a stage, less one.
+  double ahead(double stage) const {
+    return q_.vpp > 1 ? 2 * (q_.pp - 1 - stage) + (q_.vpp - 1) * q_.pp : q_.pp - 1 - stage;
+  }
+  double passes() const { return q_.micro_batches * q_.vpp; }
+
+  // What a detour takes longer than the stage's own warm-up.
+  template <class V>
+  V extra(Pass p, double s, const Detour& d) const {
+    const std::size_t own = run_of(s);
+    switch (d.kind) {
+      case Detour::Kind::none:
+        break;
+      case Detour::Kind::waiting:
+        return (most<V>(p, 0, s) - pass<V>(own, p)) * real<V>(ahead(s));
+      case Detour::Kind::aside:
+        return sum<V>(p, s, d.stage) + sum<V>(other(p), s, d.stage) + most<V>(p, s, d.stage) * real<V>(ahead(d.stage)) -
+               pass<V>(own, p) * real<V>(ahead(s) + 1) - pass<V>(own, other(p));
+      case Detour::Kind::wrapped: {
+        const double backwards = 2 * (d.stage - s) - q_.pp;
+        const double forwards = ahead(d.stage) + backwards;
+        const std::size_t there = run_of(d.stage);
+        return sum<V>(p, 0, q_.pp - 1) + pass<V>(there, p) * real<V>(forwards) +
+               pass<V>(there, other(p)) * real<V>(backwards) - pass<V>(own, p) * real<V>(forwards + q_.pp);
+      }
+    }
+    return V(0.0);
+  }
+
+  Detour detour(Pass p, double s) const {
+    Detour best;
+    double most = 0;
+    const auto consider = [&](Detour::Kind kind, double stage) {
+      const double more = extra<double>(p, s, {kind, stage});
+      if (more > most) {
+        most = more;
+        best = {kind, stage};
+      }
+    };
+    const bool long_enough = q_.vpp > 1 ? q_.micro_batches >= 2 * q_.pp : q_.micro_batches > q_.pp - s;
+    if (q_.vpp > 1 && ahead(s) + 1 <= passes()) consider(Detour::Kind::waiting, s);
+    if (!long_enough) return best;
+    double first = 0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double last = first + runs_[i].count - 1;
+      if (last > s) consider(Detour::Kind::aside, last);
+      if (q_.vpp > 1 && last > s && 2 * (last - s) > q_.pp) consider(Detour::Kind::wrapped, last);
+      first = last + 1;
+    }
+    return best;
+  }
+
+  template <class V>
+  V chain(double s, const Detour& in, const Detour& out) const {
+    const std::size_t own = run_of(s);
+    V length = (pass<V>(own, Pass::forward) + pass<V>(own, Pass::backward)) * real<V>(passes());
+    if (s > 0) length = length + sum<V>(Pass::forward, 0, s - 1) + sum<V>(Pass::backward, 0, s - 1);
+    if (in.kind != Detour::Kind::none) length = length + extra<V>(Pass::forward, s, in);
+    if (out.kind != Detour::Kind::none) length = length + extra<V>(Pass::backward, s, out);
+    return length;
+  }
+
+  // Stages that run all their forwards before their first backward (gpipe: all stages; 1f1b: the first ones where
+  // micro-batches are fewer than stages) keep the first or the last micro-batch waiting.
+  double few() const { return q_.all_forward ? q_.pp : q_.vpp > 1 ? 0 : q_.pp - q_.micro_batches + 1; }
+  template <class V>
+  V first_of_few() const {
+    const double end = few() - 1;
+    const V all = sum<V>(Pass::forward, 0, q_.pp - 1) + sum<V>(Pass::backward, 0, q_.pp - 1);
+    const V forward = most<V>(Pass::forward, 0, end), backward = most<V>(Pass::backward, 0, end);
+    const V wait = q_.all_forward ? forward + backward : larger(forward, backward);
+    return all + wait * real<V>(q_.micro_batches - 1);
+  }
+  double together() const { return few() >= 1 ? first_of_few<double>() : -1; }
+
+  const StageRun<N>* runs_;
+  std::size_t n_;
+  const Schedule<N>& q_;
+};
+
+}  // namespace
+
+template <class N>
+Seconds<N> fill_and_drain(const StageRun<N>* stages, std::size_t n, const Schedule<N>& schedule,
+                          const Seconds<N>& slowest) {
+  return Chains<N>(stages, n, schedule).longest(slowest);
+}
+
+template Seconds<double> fill_and_drain(const StageRun<double>*, std::size_t, const Schedule<double>&,
+                                        const Seconds<double>&);
+template Seconds<Traced> fill_and_drain(const StageRun<Traced>*, std::size_t, const Schedule<Traced>&,
+                                        const Seconds<Traced>&);
+
+}  // namespace preflop
