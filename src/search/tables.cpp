@@ -103,9 +103,12 @@ Tables::Tables(const Question& question, const Space& space) : question_(questio
   }
   largest_matters_ = std::any_of(question.stack->live.begin(), question.stack->live.end(),
                                  [](const LiveRule& rule) { return rule.unit == LiveRule::Unit::layer; });
-  for (const int zero : space.zero) {
-    recipe.layout.zero = zero;
-    accumulates_[accumulates(recipe) ? 1 : 0] = true;
+  for (const auto pp : space.pp) {
+    for (const int zero : space.zero) {
+      recipe.layout.pp = pp;
+      recipe.layout.zero = zero;
+      accumulates_[accumulates(recipe) ? 1 : 0] = true;
+    }
   }
   recipe = question.recipe;
   recipe.layout.pp = 1;  // where zero 3 is what adds no gradients up
