@@ -42,7 +42,7 @@ std::string help_text() {
       "\nMODEL    a name (llama3-70b, meta-llama/Meta-Llama-3-70B), a config.json or its\n"
       "         folder, - for stdin, or gpt:layers=96,hidden=12288,heads=96,vocab=51200\n"
       "CLUSTER  COUNTx(GPU or PLATFORM)[/PER_NODE], a cluster TOML, or 1x80GB\n"
-      "\nExit: 0 done, 1 internal fault, 2 bad input, 3 --check failed\n";
+      "\nExit: 0 done, 1 internal fault, 2 bad input, 3 nothing fits, or --check failed\n";
   return out;
 }
 

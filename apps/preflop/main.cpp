@@ -17,8 +17,7 @@ namespace preflop::cli {
 namespace {
 
 // Commands of the documentation that do not work yet.
-constexpr std::array kLaterCommands = {"optimizers", "schedules", "diagnose", "calibrate",  "report",
-                                       "serve",      "mcp",       "sweep",    "completions"};
+constexpr std::array kLaterCommands = {"schedules", "diagnose", "calibrate", "serve", "mcp", "sweep", "completions"};
 
 int refuse(const Error& error) {
   complain(error.text());

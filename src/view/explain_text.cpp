@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "src/base/decimal.hpp"
@@ -130,31 +131,56 @@ class Printer {
   std::set<std::string> sources_;
 };
 
-nlohmann::json tree_json(const TraceNode& node, Signatures& signatures) {
-  static constexpr const char* kOps[] = {"leaf", "add",     "subtract", "multiply", "divide",
-                                         "sum",  "maximum", "minimum",  "named"};
-  nlohmann::json out = {{"op", kOps[static_cast<int>(node.op)]}, {"value", json_number(node.value)}};
-  if (!node.name.empty()) out["name"] = node.name;
-  if (!node.unit.empty()) out["unit"] = node.unit;
-  if (!node.detail.empty()) out["detail"] = node.detail;
-  if (!node.source.empty()) out["source"] = node.source;
-  if (node.inputs.empty()) return out;
-  nlohmann::json inputs = nlohmann::json::array();
-  // Neighbours that are equal are one entry with a count: the order of the sum stays.
-  std::uint64_t last = 0;
-  for (const TracePtr& input : node.inputs) {
-    const std::uint64_t mine = signatures.of(*input);
-    if (!inputs.empty() && mine == last) {
-      nlohmann::json& count = inputs.back()["count"];
-      count = count.is_null() ? 2 : count.get_ref<const nlohmann::json::number_integer_t&>() + 1;
-    } else {
-      inputs.push_back(tree_json(*input, signatures));
+// A derivation is a graph: what several numbers are made of is written once, where it first appears, under an id;
+// elsewhere it is a reference. (Written out it can be a thousand times longer.)
+class TreeWriter {
+ public:
+  explicit TreeWriter(const TraceNode& root) { count(root); }
+
+  nlohmann::json write(const TraceNode& node) {
+    static constexpr const char* kOps[] = {"leaf", "add",     "subtract", "multiply", "divide",
+                                           "sum",  "maximum", "minimum",  "named"};
+    nlohmann::json out = {{"op", kOps[static_cast<int>(node.op)]}, {"value", json_number(node.value)}};
+    if (!node.name.empty()) out["name"] = node.name;
+    if (!node.unit.empty()) out["unit"] = node.unit;
+    const std::uint64_t mine = signatures_.of(node);
+    if (!node.inputs.empty() && uses_[mine] > 1) {
+      const auto [id, fresh] = ids_.try_emplace(mine, ids_.size() + 1);
+      out[fresh ? "id" : "same_as"] = id->second;
+      if (!fresh) return out;
     }
-    last = mine;
+    if (!node.detail.empty()) out["detail"] = node.detail;
+    if (!node.source.empty()) out["source"] = node.source;
+    if (!node.inputs.empty()) out["inputs"] = inputs(node);
+    return out;
   }
-  out["inputs"] = std::move(inputs);
-  return out;
-}
+
+ private:
+  void count(const TraceNode& node) {
+    if (++uses_[signatures_.of(node)] > 1) return;
+    for (const TracePtr& input : node.inputs) count(*input);
+  }
+
+  // Neighbours that are equal are one entry with a count: the order of the sum stays.
+  nlohmann::json inputs(const TraceNode& node) {
+    nlohmann::json out = nlohmann::json::array();
+    std::uint64_t last = 0;
+    for (const TracePtr& input : node.inputs) {
+      const std::uint64_t mine = signatures_.of(*input);
+      if (!out.empty() && mine == last) {
+        nlohmann::json& count = out.back()["count"];
+        count = count.is_null() ? 2 : count.get_ref<const nlohmann::json::number_integer_t&>() + 1;
+      } else {
+        out.push_back(write(*input));
+      }
+      last = mine;
+    }
+    return out;
+  }
+
+  Signatures signatures_;
+  std::map<std::uint64_t, std::size_t> uses_, ids_;
+};
 
 }  // namespace
 
@@ -202,13 +228,12 @@ std::string explain_text(const Explanation& e, bool everything) {
 }
 
 nlohmann::json explain_json_value(const Explanation& e) {
-  Signatures signatures;
   return {{"schema", "preflop.explain/1"},
           {"term", e.term},
           {"path", e.path},
           {"unit", e.unit},
           {"value", json_number(e.value)},
-          {"tree", tree_json(*e.tree, signatures)}};
+          {"tree", TreeWriter(*e.tree).write(*e.tree)}};
 }
 
 std::string term_list_text(const std::vector<TermLine>& terms) {

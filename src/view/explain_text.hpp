@@ -21,7 +21,8 @@ struct ExplainLine {
 std::string explain_head(const Explanation& e);  // "memory.weights = 123 B = 1.2 GiB"
 std::vector<ExplainLine> explain_lines(const Explanation& explanation, bool everything);
 
-// {schema: preflop.explain/1, term, path, value, unit, tree {op, name, value, unit, detail, source, count, inputs}}
+// {schema: preflop.explain/1, term, path, value, unit, tree {op, name, value, unit, detail, source, count, inputs}}.
+// A part that several numbers are made of stands once, with an id; elsewhere {op, name, value, unit, same_as: id}.
 nlohmann::json explain_json_value(const Explanation& explanation);
 
 std::string term_list_text(const std::vector<TermLine>& terms);
