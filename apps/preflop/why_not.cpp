@@ -4,18 +4,10 @@
 #include "apps/preflop/io.hpp"
 #include "apps/preflop/search.hpp"
 #include "src/adapt/plan_run.hpp"
+#include "src/search/space.hpp"
 #include "src/view/plan.hpp"
 
 namespace preflop::cli {
-
-namespace {
-
-// The keys of a layout: those given are what is asked about.
-constexpr const char* kLayout[] = {"tp",       "pp",        "vpp",  "cp",          "ep",
-                                   "etp",      "dp",        "sp",   "zero",        "hsdp",
-                                   "schedule", "recompute", "loss", "micro_batch", "layers_per_stage"};
-
-}  // namespace
 
 std::vector<Flag> why_not_flags() {
   std::vector<Flag> out;
@@ -32,7 +24,8 @@ Result<int> run_why_not(const Args& args) {
   if (!catalogues) return catalogues.error();
   Request open = *request;
   bool any = false;
-  for (const char* key : kLayout) any = open.keys.erase(key) > 0 || any;
+  // The keys of a layout that are given are what is asked about.
+  for (const char* key : kPlannedKeys) any = open.keys.erase(key) > 0 || any;
   if (!any) return Error{"why-not", "no layout to ask about", "for example --tp 4 --pp 2"};
   PlanWords words;
   words.allow_tight = true;

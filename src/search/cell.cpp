@@ -322,16 +322,18 @@ void Cells::structures() {
 bool Cells::short_before() {
   const std::size_t at = pipeline_slot();
   if (short_[at] == 0) return false;
-  for (const Variant& v : variants_) {
-    set(PlanAxis::zero, v.zero);
-    set(PlanAxis::hsdp, v.hsdp);
-    const std::uint64_t count = std::uint64_t{space_.recompute.size()} * space_.loss.size();
-    pruned_ += count;
-    reject(Quick::states, space_.ordinal(at_), count);
-  }
+  for (const Variant& v : variants_)
+    leave_out(Quick::states, v, std::uint64_t{space_.recompute.size()} * space_.loss.size());
+  return true;
+}
+
+void Cells::leave_out(Quick quick, const Variant& v, std::uint64_t count) {
+  set(PlanAxis::zero, v.zero);
+  set(PlanAxis::hsdp, v.hsdp);
+  pruned_ += count;
+  reject(quick, space_.ordinal(at_), count);
   set(PlanAxis::zero, 0);
   set(PlanAxis::hsdp, 0);
-  return true;
 }
 
 std::size_t Cells::pipeline_slot() const {

@@ -81,6 +81,7 @@ class Cells {
   void price_variant(const Structure& structure, const std::vector<const BlockRow*>& rows, Variant& variant);
   void prepare(const Structure& structure);
   void bound_by_time(const Structure& structure, std::uint32_t loss);
+  void leave_out(Quick quick, const Variant& variant, std::uint64_t count);
   void exclude(const Structure& structure, const Variant& variant);
   Priced memory_of(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& variant) const;
   double reserved_of(const Variant& variant, std::size_t kind, const std::vector<const BlockRow*>& rows) const;

@@ -54,22 +54,15 @@ void Cells::bound_by_time(const Structure& structure, std::uint32_t loss) {
   for (Variant& v : variants_) {
     if (!v.open || !(seconds_of(structure, rows, v) > slowest)) continue;
     v.open = false;
-    set(PlanAxis::zero, v.zero);
-    set(PlanAxis::hsdp, v.hsdp);
-    pruned_ += space_.recompute.size();
-    reject(Quick::bound, space_.ordinal(at_), space_.recompute.size());
+    leave_out(Quick::bound, v, space_.recompute.size());
   }
-  set(PlanAxis::zero, 0);
-  set(PlanAxis::hsdp, 0);
 }
 
 // Its states alone are too much, whatever is recomputed: no plan, but perhaps what comes nearest.
 void Cells::exclude(const Structure& structure, const Variant& v) {
-  const std::uint64_t count = std::uint64_t{space_.recompute.size()} * space_.loss.size();
+  leave_out(Quick::states, v, std::uint64_t{space_.recompute.size()} * space_.loss.size());
   set(PlanAxis::zero, v.zero);
   set(PlanAxis::hsdp, v.hsdp);
-  pruned_ += count;
-  reject(Quick::states, space_.ordinal(at_), count);
   double least = 0;
   for (const std::vector<double>& forms : v.bytes) least = std::max(least, forms.front() + context_);
   const double nearest = sink_.nearest_needed();

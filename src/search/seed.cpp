@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
+#include <set>
 
 #include "src/search/cell.hpp"
 
@@ -34,37 +34,12 @@ Space thinned(const Space& space, bool long_sequences) {
   return out;
 }
 
-// The position in `space` of a position in a space thinned from it.
-template <class T>
-std::uint32_t digit_of(const std::vector<T>& axis, const T& value) {
-  return static_cast<std::uint32_t>(std::find(axis.begin(), axis.end(), value) - axis.begin());
-}
-std::uint32_t digit_of(const std::vector<Recompute>& axis, const Recompute& value) {
-  const auto same = [&](const Recompute& r) {
-    return r.kind == value.kind && r.layers == value.layers && r.modules == value.modules;
-  };
-  return static_cast<std::uint32_t>(std::find_if(axis.begin(), axis.end(), same) - axis.begin());
-}
-Position widened(const Space& space, const Space& thin, const Position& at) {
-  Position out{};
-  const auto put = [&](PlanAxis axis, const auto& wide, const auto& narrow) {
-    const std::size_t i = static_cast<std::size_t>(axis);
-    const auto& value = narrow[at[i]];
-    out[i] = digit_of(wide, value);
-  };
-  put(PlanAxis::tp, space.tp, thin.tp);
-  put(PlanAxis::cp, space.cp, thin.cp);
-  put(PlanAxis::sp, space.sp, thin.sp);
-  put(PlanAxis::pp, space.pp, thin.pp);
-  put(PlanAxis::vpp, space.vpp, thin.vpp);
-  put(PlanAxis::split, space.split, thin.split);
-  put(PlanAxis::micro_batch, space.micro_batch, thin.micro_batch);
-  put(PlanAxis::ep, space.ep, thin.ep);
-  put(PlanAxis::etp, space.etp, thin.etp);
-  put(PlanAxis::recompute, space.recompute, thin.recompute);
-  put(PlanAxis::loss, space.loss, thin.loss);
-  put(PlanAxis::zero, space.zero, thin.zero);
-  put(PlanAxis::hsdp, space.hsdp, thin.hsdp);
+// The position in `space` of a position in a space thinned from it: axes lose their later values, and recomputation
+// what lies between its ends.
+Position widened(const Space& space, const Position& at) {
+  Position out = at;
+  std::uint32_t& recompute = out[static_cast<std::size_t>(PlanAxis::recompute)];
+  if (recompute > 0) recompute = space.size(PlanAxis::recompute) - 1;
   return out;
 }
 
@@ -75,7 +50,7 @@ class Pool : public Cells::Sink {
       : space_(space), limits_(limits), tables_(question, space), cells_(question, space, tables_, *this) {}
 
   void look(const Position& at) {
-    if (!seen_.emplace(space_.ordinal(at), true).second) return;
+    if (!seen_.insert(space_.ordinal(at)).second) return;
     cells_.only(at);
     cells_.look(cells_.cell_of(at));
   }
@@ -105,7 +80,7 @@ class Pool : public Cells::Sink {
   const Limits& limits_;
   Tables tables_;
   Cells cells_;
-  std::map<std::uint64_t, bool> seen_;
+  std::set<std::uint64_t> seen_;
   std::vector<std::pair<double, std::uint64_t>> plans_;
 };
 
@@ -121,14 +96,13 @@ double seconds_reached(const Question& question, const Space& space, Objective o
     Search coarse(question, thin, objective, limits, top, Search::Bound::none);
     while (coarse.advance(std::numeric_limits<std::uint64_t>::max())) {
     }
-    for (const Found& found : coarse.result().best)
-      pool.look(widened(space, thin, thin.position(found.priced.ordinal)));
+    for (const Found& found : coarse.result().best) pool.look(widened(space, thin.position(found.priced.ordinal)));
     if (!pool.fastest(1).empty()) break;
   }
-  std::map<std::uint64_t, bool> centres;
+  std::set<std::uint64_t> centres;
   for (int round = 0; round < kRounds; ++round) {
     for (const auto& [seconds, ordinal] : pool.fastest(kCentres)) {
-      if (centres.emplace(ordinal, true).second) pool.look_around(space.position(ordinal));
+      if (centres.insert(ordinal).second) pool.look_around(space.position(ordinal));
     }
   }
   const auto known = pool.fastest(top);

@@ -39,6 +39,11 @@ const char* name(PlanAxis axis);
 // One position per axis.
 using Position = std::array<std::uint32_t, kPlanAxes>;
 
+// Keys of a recipe that a plan chooses, where they are not given; the rest is the job.
+inline constexpr std::array kPlannedKeys = {"tp",          "pp",        "vpp",  "cp",       "ep",
+                                            "etp",         "dp",        "sp",   "zero",     "hsdp",
+                                            "micro_batch", "recompute", "loss", "schedule", "layers_per_stage"};
+
 struct Space {
   std::vector<std::int64_t> tp, cp, pp, vpp, micro_batch, ep, etp, hsdp;
   std::vector<bool> sp;

@@ -1,7 +1,6 @@
 #include "src/validate/layouts.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "src/search/plan.hpp"
 #include "src/search/why.hpp"
@@ -10,14 +9,9 @@ namespace preflop {
 
 namespace {
 
-// What an expert chose for speed; the rest is the job.
-constexpr std::array kLayoutKeys = {"tp",          "pp",        "vpp",  "cp",       "ep",
-                                    "etp",         "dp",        "sp",   "zero",     "hsdp",
-                                    "micro_batch", "recompute", "loss", "schedule", "layers_per_stage"};
-
 Question question_of(const Problem& problem) {
   Question q{problem.model.get(), problem.stack, problem.cluster, problem.analysed.recipe, 0};
-  for (const char* key : kLayoutKeys) q.recipe.given.erase(key);
+  for (const char* key : kPlannedKeys) q.recipe.given.erase(key);
   q.recipe.layout = Layout{};
   q.recipe.layout.schedule = problem.stack->schedules.front();
   return q;

@@ -94,7 +94,7 @@ struct Brute {
 // ranks, a split that is the stack's own), the first.
 Brute brute_force(const Drawn& d, Objective objective) {
   Brute out;
-  std::set<std::tuple<Position, double, double, double>> known;
+  std::set<std::tuple<Position, bool, i64, std::vector<i64>>> known;
   for (std::uint64_t i = 0; i < d.space.size(); ++i) {
     const Position at = d.space.position(i);
     const std::optional<Recipe> r = recipe_at(d.question, d.space, at);
@@ -111,7 +111,11 @@ Brute brute_force(const Drawn& d, Objective objective) {
              memory.verdict};
     Position one = at;
     for (const PlanAxis axis : {PlanAxis::sp, PlanAxis::split, PlanAxis::hsdp}) one[static_cast<std::size_t>(axis)] = 0;
-    if (known.emplace(one, p.seconds, p.needed, p.device).second)
+    const Layout& l = r->layout;
+    const bool shards = l.zero > 0 && l.hsdp < l.dp * l.cp;
+    std::vector<i64> layers;
+    for (const Stage& stage : a->stages) layers.push_back(stage.layer_count());
+    if (known.emplace(one, l.sp, shards ? l.hsdp : 0, std::move(layers)).second)
       out.fits.push_back({p, rank(objective, p, r->micro_batch)});
   }
   return out;
