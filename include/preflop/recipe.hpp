@@ -25,10 +25,20 @@ enum class AttentionKernel : std::uint8_t { unfused, sdpa, fa1, fa2, fa3, cudnn 
 enum class LossKind : std::uint8_t { plain, inplace, fused, chunked, fused_linear, vocab_parallel };
 enum class RecomputeKind : std::uint8_t { none, selective, full, modules };
 
+// Which layers are recomputed in full; the others keep everything.
+enum class RecomputeLayers : std::uint8_t {
+  all,
+  first,  // full:N: the first N of every (virtual) stage
+  every   // selective-layer[:N]: every Nth of a stage
+};
+
 struct Recompute {
   RecomputeKind kind = RecomputeKind::none;
-  std::int64_t layers = 0;           // full:N (0 = every layer)
+  std::int64_t layers = 0;           // N; 0 where all layers are recomputed
   std::vector<std::string> modules;  // modules: names that the stack defines
+  RecomputeLayers which = RecomputeLayers::all;
+
+  bool some() const { return which != RecomputeLayers::all; }
 };
 
 // Parallel sizes. Dense operands live on tp * cp * dp * pp, expert operands on etp * ep * edp * pp.

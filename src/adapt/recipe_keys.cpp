@@ -168,17 +168,39 @@ Result<std::vector<std::int64_t>> list_key(const Request& request, std::string_v
   return out;
 }
 
+namespace {
+
+// full:N, selective-layer, selective-layer:N. Empty: another word.
+Result<std::optional<Recompute>> some_layers(std::string_view text) {
+  static constexpr std::string_view kFirst = "full:", kEvery = "selective-layer";
+  const bool every = text == kEvery || text.starts_with("selective-layer:");
+  if (!every && !text.starts_with(kFirst)) return std::optional<Recompute>();
+  Recompute out;
+  out.kind = RecomputeKind::full;
+  out.which = every ? RecomputeLayers::every : RecomputeLayers::first;
+  out.layers = 2;  // every second layer, where no number is given
+  if (text == kEvery) return std::optional<Recompute>(std::move(out));
+  const auto layers = parse_count(text.substr(text.find(':') + 1), "--recompute");
+  if (!layers) return layers.error();
+  out.layers = layers->get();
+  if (out.layers < 1 || out.layers > kLargestSize)
+    return Error{"--recompute", text::quoted(text) + " names no layer", "a number of layers of 1 or more"};
+  return std::optional<Recompute>(std::move(out));
+}
+
+}  // namespace
+
 Result<std::optional<Recompute>> recompute_key(const Request& request) {
   const std::string* text = text_of(request, "recompute");
   if (text == nullptr) return std::optional<Recompute>();
+  auto some = some_layers(*text);
+  if (!some || some->has_value()) return some;
   Recompute out;
   if (*text == "none") return std::optional<Recompute>(out);
   if (*text == "selective")
     out.kind = RecomputeKind::selective;
   else if (*text == "full")
     out.kind = RecomputeKind::full;
-  else if (text->starts_with("full:"))
-    return Error{"--recompute", "full:N is not built yet", "none, selective, full or modules of the stack"};
   else {
     out.kind = RecomputeKind::modules;
     for (std::size_t begin = 0; begin <= text->size();) {

@@ -48,9 +48,13 @@ Model build_model(const Architecture& a) {
   return model;
 }
 
-bool Model::at_end(int block) const { return block == head || (!mtp.empty() && block >= mtp.front().block); }
+bool Model::at_end(int block_or_twin) const {
+  const int block = kind(block_or_twin);
+  return block == head || (!mtp.empty() && block >= mtp.front().block);
+}
 
-bool Model::is_layer(int block) const {
+bool Model::is_layer(int block_or_twin) const {
+  const int block = kind(block_or_twin);
   if (block == embedding || block == head) return false;
   return mtp.empty() || block < mtp.front().block || block == mtp[1].block;
 }

@@ -32,9 +32,12 @@ struct Model {
 
   std::int64_t mtp_layers() const { return static_cast<std::int64_t>(mtp.size()) / 3; }
   // Does the block belong to the end of the model: heads and multi-token prediction?
-  bool at_end(int block) const;
+  bool at_end(int block_or_twin) const;
   // Is it an ordinary layer, also one of multi-token prediction: what recomputation policies speak of?
-  bool is_layer(int block) const;
+  bool is_layer(int block_or_twin) const;
+  // A layer that a recomputation policy leaves alone is the twin of its kind: the same block, so many further on.
+  int twin(int block) const { return block + static_cast<int>(blocks.size()); }
+  int kind(int block_or_twin) const { return block_or_twin % static_cast<int>(blocks.size()); }
 };
 
 // Turns an architecture into blocks of operators in their unfused base form. The architecture's

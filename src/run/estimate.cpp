@@ -6,6 +6,7 @@
 #include "src/machine/cluster.hpp"
 #include "src/run/forecast.hpp"
 #include "src/run/way_out.hpp"
+#include "src/stack/stack_reader.hpp"
 #include "src/step/recompute_worth.hpp"
 
 namespace preflop {
@@ -65,6 +66,8 @@ EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
   if (const std::optional<double> more = recompute_keeps_more(a); more && *more >= 0)
     out.warnings.push_back("this recomputation frees nothing: a micro-batch keeps " +
                            (*more > 0 ? text::bytes_iec(*more) + " more than without it" : std::string("as much")));
+  if (a.recipe.recompute.some() && recomputes_all(a))
+    out.warnings.push_back(recompute_text(a.recipe.recompute) + ": no stage has more layers, so all are recomputed");
   for (const std::string& note : a.model->notes) out.warnings.push_back("the model: " + note);
   if (!out.step && !cluster.memory_only) out.warnings.push_back("no step time: " + missing_rates(a, cluster));
   return out;

@@ -105,7 +105,8 @@ class Finder {
     const Recipe& base = from.recipe;
     for (const auto& [kind, text] : {std::pair(RecomputeKind::selective, "--recompute selective"),
                                      std::pair(RecomputeKind::full, "--recompute full")}) {
-      if (base.recompute.kind == kind || base.recompute.kind == RecomputeKind::full) continue;
+      if (!base.recompute.some() && (base.recompute.kind == kind || base.recompute.kind == RecomputeKind::full))
+        continue;
       Recipe r = base;
       r.recompute = {kind, 0, {}};
       add(out, from, r, text);

@@ -275,7 +275,7 @@ const std::vector<const BlockRow*>& Cells::rows_of(std::uint32_t recompute, std:
   at[index(PlanAxis::recompute)] = recompute;
   at[index(PlanAxis::loss)] = loss;
   out.clear();
-  for (std::size_t b = 0; b < question_.model->blocks.size(); ++b) out.push_back(&tables_.row(static_cast<int>(b), at));
+  for (std::size_t b = 0; b < tables_.kinds(); ++b) out.push_back(&tables_.row(static_cast<int>(b), at));
   return out;
 }
 

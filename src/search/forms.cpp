@@ -146,8 +146,8 @@ StageForms stage_forms(const Model& model, const Stack& stack, const Recipe& bas
   Analysed a;
   a.model = &model;
   a.stack = &stack;
-  for (std::size_t i = 0; i < model.blocks.size(); ++i)
-    a.blocks.push_back(marked_block(static_cast<std::int64_t>(i), model.blocks[i], static_cast<int>(i) == key.largest));
+  for (int i = 0; i < block_kinds(model, base.recompute); ++i)
+    a.blocks.push_back(marked_block(i, model.blocks[static_cast<std::size_t>(model.kind(i))], i == key.largest));
   Stage stage{0, key.layers, key.embedding, key.head};
   StageForms out;
   std::vector<std::size_t> candidates;  // blocks that may be the fullest

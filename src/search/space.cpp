@@ -39,7 +39,7 @@ std::vector<Recompute> policies(const Model& model, const Stack& stack) {
     for (std::size_t i = 0; i < model.blocks.size(); ++i) {
       if (!model.is_layer(static_cast<int>(i)) || s.tags.empty()) continue;
       for (const Op& op : model.blocks[i].ops) {
-        if (matches(op.tag, s.tags.front())) return true;
+        if (matches(op.tag, s.tags.front()) && s.applies_to(model.blocks[i])) return true;
       }
     }
     return false;
@@ -47,6 +47,9 @@ std::vector<Recompute> policies(const Model& model, const Stack& stack) {
   std::vector<std::string> cheap;  // checkpoints without output, all together
   for (const Segment& s : stack.segments) {
     if (s.compiled || s.name == "full" || !touches(s)) continue;
+    const bool known =
+        std::any_of(out.begin(), out.end(), [&](const Recompute& r) { return r.modules == std::vector{s.name}; });
+    if (known) continue;
     if (s.name != stack.selective) out.push_back({RecomputeKind::modules, 0, {s.name}});
     if (s.drops_output) cheap.push_back(s.name);
   }

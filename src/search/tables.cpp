@@ -73,23 +73,27 @@ Tables::Tables(const Question& question, const Space& space) : question_(questio
   for (const PlanAxis axis : {PlanAxis::tp, PlanAxis::cp, PlanAxis::sp, PlanAxis::micro_batch, PlanAxis::ep,
                               PlanAxis::etp, PlanAxis::recompute, PlanAxis::loss})
     positions *= space.size(axis);
-  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
+  const std::size_t kinds = static_cast<std::size_t>(block_kinds(model, question.recipe.recompute));
+  for (std::size_t i = 0; i < kinds; ++i) {
+    const Block& kind = model.blocks[static_cast<std::size_t>(model.kind(static_cast<int>(i)))];
     std::array<Block, 2> both;
     for (const std::int64_t cp : {1, 2}) {
       recipe.layout.cp = cp;
-      both[static_cast<std::size_t>(cp - 1)] = rewrite(model.blocks[i], *question.stack, recipe);
+      both[static_cast<std::size_t>(cp - 1)] = rewrite(kind, *question.stack, recipe);
     }
     std::vector<std::vector<std::string>> seen;  // per option: which segment makes each operator again
     std::vector<std::uint32_t> canonical;
     for (const std::vector<Segment>& option : segments_) {
       Setting setting;
-      for (const Segment& s : option) setting.segments.push_back(&s);
       std::vector<std::string> what;
+      for (const Segment& s : option) {
+        if (s.applies_to(kind)) setting.segments.push_back(&s);
+      }
       if (model.is_layer(static_cast<int>(i))) {
         for (const Block& block : both) {
           for (const Op& op : block.ops) {
             const int at = segment_of(op, setting);
-            what.push_back(at < 0 ? "" : option[static_cast<std::size_t>(at)].name);
+            what.push_back(at < 0 ? "" : setting.segments[static_cast<std::size_t>(at)]->name);
           }
         }
       }
@@ -149,7 +153,7 @@ BlockRow Tables::make_row(int block, const Position& at) const {
 const BlockRow& Tables::row(int block, const Position& at) {
   const std::size_t b = static_cast<std::size_t>(block);
   const bool layer = question_.model->is_layer(block);
-  const bool experts = question_.model->blocks[b].extents[Axis::experts].get() > 0;
+  const bool experts = rewritten_[b][0].extents[Axis::experts].get() > 0;
   Position seen = at;  // what this block does not see is put to its first value
   const auto put = [&](PlanAxis axis, std::size_t v) {
     seen[static_cast<std::size_t>(axis)] = static_cast<std::uint32_t>(v);
@@ -201,7 +205,7 @@ const Structure& Tables::structure(const Position& at) {
     if (!out.exists) return out;
   }
   out.layers_per_stage = *choice;
-  for (const Stage& stage : make_stages(model, *split, layout.vpp)) {
+  for (const Stage& stage : make_stages(model, *split, layout.vpp, question_.recipe.recompute)) {
     if (!out.classes.empty() && same_stage(out.classes.back().stage, stage)) {
       ++out.classes.back().count;
       continue;
@@ -223,7 +227,7 @@ const StageForms& Tables::forms(const StageClass& kind, bool pipeline, int zero,
       largest = run.block;
     }
   }
-  const std::size_t blocks = question_.model->blocks.size() + 1;
+  const std::size_t blocks = kinds() + 1;
   const std::size_t slot =
       ((static_cast<std::size_t>(zero) * 2 + (dense_sharded ? 1 : 0)) * 2 + (expert_sharded ? 1 : 0)) * blocks +
       static_cast<std::size_t>(largest + 1);

@@ -57,6 +57,7 @@ class Tables {
   }
   static bool accumulates(const Recipe& recipe) { return accumulates_gradients(recipe.layout); }
 
+  std::size_t kinds() const { return rewritten_.size(); }  // block_kinds() of the question
   std::uint64_t rows_filled() const { return rows_.size(); }
 
  private:

@@ -27,6 +27,9 @@ constexpr std::pair<LossKind, const char*> kLosses[] = {{LossKind::plain, "plain
                                                         {LossKind::fused_linear, "fused-linear"},
                                                         {LossKind::vocab_parallel, "vocab-parallel"}};
 
+constexpr std::pair<RecomputeLayers, const char*> kLayers[] = {{RecomputeLayers::first, "full:N"},
+                                                               {RecomputeLayers::every, "selective-layer:N"}};
+
 template <class E, std::size_t N>
 std::optional<E> find(const std::pair<E, const char*> (&table)[N], std::string_view text) {
   for (const auto& [value, label] : table) {
@@ -84,7 +87,14 @@ std::vector<std::string> scaled_precision_names() {
 }
 std::vector<std::string> schedule_names() { return {"1f1b", "gpipe", "interleaved"}; }  // src/step/stages: in_flight
 
+const char* name(RecomputeLayers layers) { return label_of(kLayers, layers); }
+std::optional<RecomputeLayers> recompute_layers_of(std::string_view text) { return find(kLayers, text); }
+std::vector<std::string> recompute_layers_names() { return labels(kLayers); }
+
 std::string recompute_text(const Recompute& recompute) {
+  const std::string some = std::to_string(recompute.layers);
+  if (recompute.which == RecomputeLayers::first) return "full:" + some;
+  if (recompute.which == RecomputeLayers::every) return "selective-layer:" + some;
   std::string out;
   switch (recompute.kind) {
     case RecomputeKind::none:
@@ -92,7 +102,7 @@ std::string recompute_text(const Recompute& recompute) {
     case RecomputeKind::selective:
       return "selective";
     case RecomputeKind::full:
-      return recompute.layers > 0 ? "full:" + std::to_string(recompute.layers) : "full";
+      return "full";
     case RecomputeKind::modules:
       break;
   }

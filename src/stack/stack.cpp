@@ -95,6 +95,11 @@ const LossRule* Stack::loss(LossKind kind, bool compiled) const {
   return out;
 }
 
+bool Segment::applies_to(const Block& block) const {
+  return beside.empty() ||
+         std::any_of(block.ops.begin(), block.ops.end(), [&](const Op& op) { return matches(op.tag, beside); });
+}
+
 const Segment* Stack::segment(std::string_view segment_name) const {
   for (const Segment& s : segments) {
     if (s.name == segment_name) return &s;

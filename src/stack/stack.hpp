@@ -71,7 +71,11 @@ struct Segment {
   // (checkpoint without output; what a compiler recomputes from its kept inputs).
   bool drops_output = false;
   bool compiled = false;  // not a policy to choose: what the compiler does by itself
+  // Only in blocks that have an operator of this tag or group; empty = in all. Segments of one name are one policy.
+  std::string beside;
   std::string source;
+
+  bool applies_to(const Block& block) const;
 };
 
 // Gradients of results that a stack frees late: with the backward of `until`.
@@ -142,10 +146,11 @@ struct Stack {
   // sets of these other moments (blocks of one moment that do not serve another).
   std::vector<std::string> reserved_sums;
   std::string recompute_default = "none";
-  bool experts = true;                 // false: what its expert layers keep is not built yet
-  bool uneven_stages = false;          // embedding and loss may count as slots of the pipeline split
-  bool split_by_cost = false;          // layers are dealt by the work of their matrices, the head's included
-  std::vector<std::string> schedules;  // the first one is the default
+  std::vector<RecomputeLayers> recompute_layers;  // which parts of its layers it can recompute in full, beside all
+  bool experts = true;                            // false: what its expert layers keep is not built yet
+  bool uneven_stages = false;                     // embedding and loss may count as slots of the pipeline split
+  bool split_by_cost = false;                     // layers are dealt by the work of their matrices, the head's included
+  std::vector<std::string> schedules;             // the first one is the default
   std::vector<AttentionKernel> kernels;
   Dtype weight_dtype = Dtype::bf16, grad_dtype = Dtype::bf16, master_dtype = Dtype::fp32, moment_dtype = Dtype::fp32;
 

@@ -193,9 +193,27 @@ Status read_defaults(const TomlTable& table, Stack& stack) {
   return Nothing{};
 }
 
+Status read_recompute_layers(const TomlTable& table, Stack& stack) {
+  const auto words = table.find<std::vector<std::string>>("recompute_layers");
+  if (!words) return words.error();
+  if (!words->has_value()) return Nothing{};
+  stack.recompute_layers.clear();
+  for (const std::string& word : **words) {
+    const auto layers = recompute_layers_of(word);
+    if (!layers)
+      return bad(table, "recompute_layers", "no such part of the layers '" + word + "'",
+                 text::list(recompute_layers_names()));
+    stack.recompute_layers.push_back(*layers);
+  }
+  return Nothing{};
+}
+
 Status read_legal(const TomlTable& table, Stack& stack) {
-  if (Status s = table.only_keys({"zero", "schedules", "attention", "experts", "uneven_stages", "split_by_cost"}); !s)
+  if (Status s = table.only_keys(
+          {"zero", "schedules", "attention", "experts", "uneven_stages", "split_by_cost", "recompute_layers"});
+      !s)
     return s;
+  if (Status s = read_recompute_layers(table, stack); !s) return s;
   if (const auto v = table.find<std::vector<std::int64_t>>("zero"); !v)
     return v.error();
   else if (v->has_value())

@@ -16,6 +16,10 @@ std::optional<AttentionKernel> attention_kernel_of(std::string_view name);
 std::optional<LossKind> loss_kind_of(std::string_view name);
 const char* name(AttentionKernel kernel);
 const char* name(LossKind kind);
+// Of stack data: "full:N", "selective-layer:N".
+std::optional<RecomputeLayers> recompute_layers_of(std::string_view name);
+const char* name(RecomputeLayers layers);
+std::vector<std::string> recompute_layers_names();
 // The text of one value of a recipe as its flag takes it: "full:4", "megatron@core-0.14".
 std::string recompute_text(const Recompute& recompute);
 std::string stack_text(const Recipe& recipe);

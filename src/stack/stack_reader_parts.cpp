@@ -43,7 +43,8 @@ Status read_flag(const TomlTable& table, const char* key, bool& out) {
 }
 
 Status read_segment(const TomlTable& table, Stack& stack) {
-  if (Status s = table.only_keys({"name", "tags", "keep", "drops_output", "compiled", "source"}); !s) return s;
+  if (Status s = table.only_keys({"name", "tags", "keep", "drops_output", "compiled", "beside", "source"}); !s)
+    return s;
   const auto segment_name = table.get<std::string>("name");
   if (!segment_name) return segment_name.error();
   auto tags = tags_of(table);
@@ -61,7 +62,12 @@ Status read_segment(const TomlTable& table, Stack& stack) {
   }
   if (Status s = read_flag(table, "drops_output", segment.drops_output); !s) return s;
   if (Status s = read_flag(table, "compiled", segment.compiled); !s) return s;
-  const auto same = [&](const Segment& s) { return s.name == segment.name; };
+  const auto beside = table.find<std::string>("beside");
+  if (!beside) return beside.error();
+  segment.beside = beside->value_or("");
+  if (!segment.beside.empty() && !known_pattern(segment.beside))
+    return bad(table, "beside", "no operator or group '" + segment.beside + "'", "a tag (attn.q) or a group (attn)");
+  const auto same = [&](const Segment& s) { return s.name == segment.name && s.beside == segment.beside; };
   const auto it = std::find_if(stack.segments.begin(), stack.segments.end(), same);
   if (it != stack.segments.end())
     *it = std::move(segment);

@@ -1,7 +1,10 @@
 // A recipe checked, split into stages and analysed block by block.
+#include <algorithm>
+
 #include "src/base/text.hpp"
 #include "src/stack/legality.hpp"
 #include "src/stack/rules/rules.hpp"
+#include "src/stack/stack_reader.hpp"
 #include "src/step/memory.hpp"
 
 namespace preflop {
@@ -57,7 +60,13 @@ Setting setting_of(const Model& model, const Stack& stack, const Recipe& recipe,
   out.capacity_factor = recipe.capacity_factor;
   if (!model.is_layer(block)) return out;
   out.scaled = stack.precision(recipe.precision);
-  for (const Segment& s : segments) out.segments.push_back(&s);
+  // Of multi-token prediction no layer is among those that "some" speaks of (Megatron-LM
+  // core/transformer/multi_token_prediction.py: block recomputation is skipped there).
+  const bool left_alone = block != model.kind(block) || (recipe.recompute.some() && model.at_end(block));
+  const Block& base = model.blocks[static_cast<std::size_t>(model.kind(block))];
+  for (const Segment& s : segments) {
+    if ((!left_alone || s.compiled) && s.applies_to(base)) out.segments.push_back(&s);
+  }
   return out;
 }
 
@@ -69,18 +78,36 @@ Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Re
   out.model = &model;
   out.stack = &stack;
   out.recipe = recipe;
-  out.stages = make_stages(model, *split, recipe.layout.vpp);
+  out.stages = make_stages(model, *split, recipe.layout.vpp, recipe.recompute);
   out.split_how = split->how;
   auto segments = recompute_segments(stack, recipe);
   if (!segments) return segments.error();
   out.segments = std::move(segments).value();
-  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
-    const Setting setting = setting_of(model, stack, recipe, out.segments, static_cast<int>(i));
-    out.blocks.push_back(analyse(rewrite(model.blocks[i], stack, recipe), setting));
+  const int kinds = block_kinds(model, recipe.recompute);
+  for (int i = 0; i < kinds; ++i) {
+    const Setting setting = setting_of(model, stack, recipe, out.segments, i);
+    const Block& block = model.blocks[static_cast<std::size_t>(model.kind(i))];
+    out.blocks.push_back(analyse(rewrite(block, stack, recipe), setting));
   }
   if (Status s = check_countable(out); !s) return s.error();
   return out;
 }
+
+int block_kinds(const Model& model, const Recompute& recompute) {
+  return static_cast<int>(model.blocks.size()) * (recompute.some() ? 2 : 1);
+}
+
+namespace {
+
+Status check_layers(const Stack& stack, const Recompute& recompute) {
+  const auto& known = stack.recompute_layers;
+  if (!recompute.some() || std::find(known.begin(), known.end(), recompute.which) != known.end()) return Nothing{};
+  std::string valid = "none, selective, full or modules of the stack";
+  for (const RecomputeLayers which : known) valid += std::string(", ") + name(which);
+  return Error{"--recompute", "stack " + stack.name + " does not run " + recompute_text(recompute), valid};
+}
+
+}  // namespace
 
 Result<std::vector<Segment>> recompute_segments(const Stack& stack, const Recipe& recipe) {
   const Recompute& recompute = recipe.recompute;
@@ -89,19 +116,19 @@ Result<std::vector<Segment>> recompute_segments(const Stack& stack, const Recipe
   if (recompute.kind == RecomputeKind::none) modules.clear();
   if (recompute.kind == RecomputeKind::selective) modules = {stack.selective};
   if (recompute.kind == RecomputeKind::full) modules = {"full"};
-  if (recompute.layers > 0) {
-    return Error{"--recompute", "full:N is not built yet", "none, selective, full or modules of the stack"};
-  }
+  if (Status s = check_layers(stack, recompute); !s) return s.error();
   for (const std::string& module : modules) {
     const Segment* found = stack.segment(module);
     if (found == nullptr || found->compiled) {
       std::vector<std::string> known;
       for (const Segment& s : stack.segments) {
-        if (!s.compiled) known.push_back(s.name);
+        if (!s.compiled && (known.empty() || known.back() != s.name)) known.push_back(s.name);
       }
       return text::unknown_name("--recompute", "module of stack " + stack.name, module, known);
     }
-    out.push_back(*found);
+    for (const Segment& s : stack.segments) {
+      if (s.name == module) out.push_back(s);
+    }
   }
   // What the user asked for comes first: an operator belongs to the first segment that names it.
   for (const Segment& s : stack.segments) {

@@ -1,5 +1,7 @@
 #include "src/step/compute.hpp"
 
+#include <algorithm>
+
 #include "src/base/text.hpp"
 #include "src/stack/rules/rules.hpp"
 
@@ -91,7 +93,7 @@ class Whole {
     setting.seq = a.recipe.seq;
     setting.kernel = a.recipe.attention;
     for (const Segment& s : a.segments) {
-      if (is_layer(i)) setting.segments.push_back(&s);
+      if (is_layer(i) && s.applies_to(block)) setting.segments.push_back(&s);
     }
     if (i == a.model->head) {
       // Padded to the stack's step times the recipe's tp, on whichever GPU it is computed.
@@ -157,10 +159,34 @@ void add_products(std::vector<N>& out, const Whole& whole, const BlockRun& run, 
   }
 }
 
+// Layers that a policy for some of them recomputes, by kind.
+std::vector<BlockRun> recomputed_layers(const Analysed& a) {
+  std::vector<BlockRun> out;
+  for (const Stage& stage : a.stages) {
+    for (const BlockRun& run : stage.layers) {
+      if (run.block != a.model->kind(run.block)) continue;
+      const auto known = std::find_if(out.begin(), out.end(), [&](const BlockRun& r) { return r.block == run.block; });
+      if (known == out.end())
+        out.push_back(run);
+      else
+        known->count += run.count;
+    }
+  }
+  return out;
+}
+
 template <class N>
 FlopsPerToken<N> products(const Whole& whole, const Convention& c, const Filter& filter, const char* label) {
   std::vector<N> terms;
-  for (const BlockRun& run : all_blocks(*whole.analysed.model, c)) add_products(terms, whole, run, c, filter);
+  const bool some = whole.analysed.recipe.recompute.some();
+  Filter once = filter;
+  once.replay = filter.replay && !some;
+  for (const BlockRun& run : all_blocks(*whole.analysed.model, c)) add_products(terms, whole, run, c, once);
+  if (!filter.replay || !some) return FlopsPerToken<N>(named(total(terms), label, "FLOP/token"));
+  // Only some layers are recomputed: one more forward of those.
+  Filter again = filter;
+  again.model = false;
+  for (const BlockRun& run : recomputed_layers(whole.analysed)) add_products(terms, whole, run, c, again);
   return FlopsPerToken<N>(named(total(terms), label, "FLOP/token"));
 }
 

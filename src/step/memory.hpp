@@ -19,7 +19,7 @@ struct Analysed {
   const Stack* stack = nullptr;
   Recipe recipe;
   std::vector<Segment> segments;  // what the layers recompute; empty = nothing
-  std::vector<BlockCost> blocks;  // by block index
+  std::vector<BlockCost> blocks;  // by block index; where only some layers are recomputed, twins follow
   std::vector<Stage> stages;
   std::string split_how;
 };
@@ -32,6 +32,9 @@ Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Re
 Result<Split> split_model(const Model& model, const Stack& stack, const Layout& layout);
 Setting setting_of(const Model& model, const Stack& stack, const Recipe& recipe, const std::vector<Segment>& segments,
                    int block);
+
+// Blocks of an analysis: those of the model and, where some layers are not recomputed, their twins.
+int block_kinds(const Model& model, const Recompute& recompute);
 
 // The parts of a layer that a recipe recomputes; none = nothing. Errors: a module that the stack does not have.
 Result<std::vector<Segment>> recompute_segments(const Stack& stack, const Recipe& recipe);

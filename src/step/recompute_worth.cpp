@@ -6,12 +6,23 @@ namespace {
 
 double kept(const Analysed& a) {
   double bytes = 0;
-  for (const BlockRun& run : a.model->layers)
-    bytes += static_cast<double>(run.count) * a.blocks[static_cast<std::size_t>(run.block)].saved_bytes();
+  for (const Stage& stage : a.stages) {
+    for (const BlockRun& run : stage.layers)
+      bytes += static_cast<double>(run.count) * a.blocks[static_cast<std::size_t>(run.block)].saved_bytes();
+  }
   return bytes;
 }
 
 }  // namespace
+
+bool recomputes_all(const Analysed& a) {
+  for (const Stage& stage : a.stages) {
+    for (const BlockRun& run : stage.layers) {
+      if (run.block != a.model->kind(run.block)) return false;
+    }
+  }
+  return true;
+}
 
 std::optional<double> recompute_keeps_more(const Analysed& a) {
   if (a.recipe.recompute.kind == RecomputeKind::none) return std::nullopt;

@@ -12,4 +12,7 @@ namespace preflop {
 // without it: negative when it frees memory. Empty when nothing is recomputed.
 std::optional<double> recompute_keeps_more(const Analysed& a);
 
+// Does every layer of every stage belong to those that are recomputed?
+bool recomputes_all(const Analysed& a);
+
 }  // namespace preflop

@@ -103,7 +103,24 @@ Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stac
       "a divisor: " + valid);
 }
 
-std::vector<Stage> make_stages(const Model& model, const Split& split, std::int64_t vpp) {
+namespace {
+
+// Is layer k of its chunk, the nth of its stage (both from 0), recomputed?
+bool is_recomputed(const Recompute& recompute, std::int64_t k, std::int64_t nth) {
+  switch (recompute.which) {
+    case RecomputeLayers::first:
+      return k < recompute.layers;
+    case RecomputeLayers::every:
+      return (nth + 1) % recompute.layers == 0;
+    case RecomputeLayers::all:
+      break;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<Stage> make_stages(const Model& model, const Split& split, std::int64_t vpp, const Recompute& recompute) {
   // With interleaving a stage holds vpp chunks from all over the model; the layers are dealt in order.
   std::vector<int> kinds;
   for (const BlockRun& run : model.layers) kinds.insert(kinds.end(), static_cast<std::size_t>(run.count), run.block);
@@ -121,11 +138,13 @@ std::vector<Stage> make_stages(const Model& model, const Split& split, std::int6
         const std::int64_t full = (split.layers[i] + vpp - 1) / vpp;
         count = short_chunk ? full - (full * vpp - split.layers[i]) : full;
       }
-      for (std::int64_t k = 0; k < count && next < kinds.size(); ++k, ++next) {
-        if (!stage.layers.empty() && stage.layers.back().block == kinds[next])
+      std::int64_t nth = stage.layer_count();
+      for (std::int64_t k = 0; k < count && next < kinds.size(); ++k, ++next, ++nth) {
+        const int block = is_recomputed(recompute, k, nth) ? kinds[next] : model.twin(kinds[next]);
+        if (!stage.layers.empty() && stage.layers.back().block == block)
           ++stage.layers.back().count;
         else
-          stage.layers.push_back({kinds[next], 1});
+          stage.layers.push_back({block, 1});
       }
     }
   }

@@ -36,7 +36,8 @@ struct Split {
 Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stack& stack, std::int64_t mtp = 0,
                            const std::vector<double>& costs = {});
 
-std::vector<Stage> make_stages(const Model& model, const Split& split, std::int64_t vpp);
+// Layers that `recompute` leaves alone are twins of their kind (Model::twin).
+std::vector<Stage> make_stages(const Model& model, const Split& split, std::int64_t vpp, const Recompute& recompute);
 
 // Micro-batches whose activations a stage holds at once, in units of the whole stage: min(pp - i, m)
 // for 1f1b, m for gpipe, chunks / vpp for interleaved schedules.

@@ -40,6 +40,16 @@ std::string stacks_text(const StackCatalogue& catalogue) {
   return out;
 }
 
+// What --recompute takes beside none, selective and full.
+std::vector<std::string> policies_of(const Stack& s) {
+  std::vector<std::string> out;
+  for (const Segment& g : s.segments) {
+    if (std::find(out.begin(), out.end(), g.name) == out.end()) out.push_back(g.name);
+  }
+  for (const RecomputeLayers layers : s.recompute_layers) out.emplace_back(name(layers));
+  return out;
+}
+
 std::string stack_card(const Stack& s) {
   std::string out = full_name(s) + ": " + s.summary + "\n\n";
   const auto row = [&](const char* label, const std::string& value) {
@@ -57,7 +67,7 @@ std::string stack_card(const Stack& s) {
   row("schedules", joined(s.schedules, [](const std::string& n) { return n; }));
   row("attention", joined(s.kernels, [](AttentionKernel k) { return name(k); }));
   row("loss", joined(s.losses, [](const LossRule& l) { return name(l.kind); }));
-  row("recompute", joined(s.segments, [](const Segment& g) { return g.name; }) + "; selective is " + s.selective);
+  row("recompute", joined(policies_of(s), [](const std::string& n) { return n; }) + "; selective is " + s.selective);
   row("dtypes", std::string(name(s.weight_dtype)) + " weights, " + name(s.grad_dtype) + " gradients, " +
                     name(s.master_dtype) + " master weights, " + name(s.moment_dtype) + " moments");
   out += "\n";
@@ -82,7 +92,7 @@ Json stack_json(const Stack& s) {
   for (const std::string& n : s.schedules) schedules.push_back(n);
   for (AttentionKernel k : s.kernels) kernels.push_back(name(k));
   for (const LossRule& l : s.losses) losses.push_back(name(l.kind));
-  for (const Segment& g : s.segments) segments.push_back(g.name);
+  for (const std::string& n : policies_of(s)) segments.push_back(n);
   for (const std::string& n : s.sources) sources.push_back(n);
   return {{"schema", "preflop.stack/1"},
           {"name", s.name},

@@ -55,7 +55,8 @@ Drawn draw(const std::string& stack_name, bool with_experts) {
   r.micro_batch = 1;
   r.global_batch = one_of<i64>({8, 16, 24});
   r.mtp = a.mtp_layers;
-  if (coin()) r.given = {"recompute"};
+  r.recompute = coin() ? draw_layers(r.recompute, s) : Recompute{};
+  if (r.recompute.kind != RecomputeKind::none) r.given = {"recompute"};
   out.question = Question{out.model.get(), &s, cluster_of(one_of<i64>({1, 2, 4, 6, 8, 16}), 0), r};
   const double wanted = summarise(*out.model).params_total.real() * 18 * static_cast<double>(pick(1, 30)) / 8 /
                         static_cast<double>(out.question.cluster.gpus);

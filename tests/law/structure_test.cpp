@@ -167,7 +167,8 @@ RC_GTEST_PROP(Kept, FullRecomputationKeepsTheInputAndNothingElse, ()) {
 // --- stages ---
 
 RC_GTEST_PROP(Stages, HoldEveryLayerInOrderAndEachEndOnce, ()) {
-  const Draw d = draw();
+  Draw d = draw();
+  d.recipe.recompute = draw_layers(d.recipe.recompute, *d.stack);
   const Case c = d.analysed();
   RC_ASSERT(static_cast<i64>(c.a.stages.size()) == d.recipe.layout.pp);
   std::vector<i64> per_kind(c.model->blocks.size(), 0), expected(c.model->blocks.size(), 0);
@@ -179,8 +180,9 @@ RC_GTEST_PROP(Stages, HoldEveryLayerInOrderAndEachEndOnce, ()) {
     sum += stage.layer_count();
     for (const BlockRun& run : stage.layers) {
       RC_ASSERT(run.count >= 1);
-      per_kind[static_cast<std::size_t>(run.block)] += run.count;
-      order.insert(order.end(), static_cast<std::size_t>(run.count), run.block);
+      const int block = c.a.model->kind(run.block);
+      per_kind[static_cast<std::size_t>(block)] += run.count;
+      order.insert(order.end(), static_cast<std::size_t>(run.count), block);
     }
   }
   std::vector<int> model_order;

@@ -84,14 +84,22 @@ inline Recipe draw_recipe(const Architecture& a, const Stack& s) {
   return r;
 }
 
+// Of full recomputation perhaps some layers only, where the stack can.
+inline Recompute draw_layers(Recompute r, const Stack& s) {
+  if (r.kind != RecomputeKind::full || s.recompute_layers.empty() || coin()) return r;
+  r.which = one_of(s.recompute_layers);
+  r.layers = pick(1, 3);
+  return r;
+}
+
 // What a failing property prints.
 inline std::ostream& operator<<(std::ostream& out, const Recipe& r) {
   const Layout& l = r.layout;
   return out << r.stack << " tp " << l.tp << " cp " << l.cp << " dp " << l.dp << " pp " << l.pp << " vpp " << l.vpp
              << " sp " << l.sp << " zero " << l.zero << " " << l.schedule << " seq " << r.seq << " micro "
              << r.micro_batch << " global " << r.global_batch << " attention " << static_cast<int>(r.attention)
-             << " loss " << static_cast<int>(r.loss) << " recompute " << static_cast<int>(r.recompute.kind) << " "
-             << r.precision;
+             << " loss " << static_cast<int>(r.loss) << " recompute " << static_cast<int>(r.recompute.kind) << ":"
+             << r.recompute.layers << " " << r.precision;
 }
 
 struct Draw {

@@ -4,6 +4,7 @@
 
 #include "src/adapt/recipe_words.hpp"
 #include "src/base/text.hpp"
+#include "src/stack/stack_reader.hpp"
 
 namespace preflop {
 
@@ -12,11 +13,12 @@ namespace {
 struct Format {
   const char* name;
   Result<Exported> (*write)(const Problem&, const Request&);
+  bool some_layers = false;  // it can recompute the first layers of a stage
 };
-constexpr Format kFormats[] = {
-    {"megatron", export_megatron},   {"megatron-bridge", export_megatron_bridge}, {"torchtitan", export_torchtitan},
-    {"deepspeed", export_deepspeed}, {"accelerate", export_accelerate},           {"nanotron", export_nanotron},
-    {"slurm", export_slurm}};
+constexpr Format kFormats[] = {{"megatron", export_megatron, true}, {"megatron-bridge", export_megatron_bridge, true},
+                               {"torchtitan", export_torchtitan},   {"deepspeed", export_deepspeed},
+                               {"accelerate", export_accelerate},   {"nanotron", export_nanotron},
+                               {"slurm", export_slurm, true}};
 
 }  // namespace
 
@@ -28,7 +30,11 @@ std::vector<std::string> export_formats() {
 
 Result<Exported> export_to(const std::string& format, const Problem& problem, const Request& request) {
   for (const Format& f : kFormats) {
-    if (format == f.name) return f.write(problem, request);
+    if (format != f.name) continue;
+    const Recompute& recompute = problem.analysed.recipe.recompute;
+    if (recompute.which == RecomputeLayers::every || (recompute.some() && !f.some_layers))
+      return Error{"--to", format + " cannot say " + recompute_text(recompute), "--recompute none or full"};
+    return f.write(problem, request);
   }
   return text::unknown_name("--to", "format", format, export_formats());
 }

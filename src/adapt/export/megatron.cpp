@@ -133,8 +133,8 @@ void training_options(Script& s, const Recipe& r) {
   s.end();
   if (r.recompute.kind == RecomputeKind::full) {
     s.option("--recompute-granularity", "full");
-    s.option("--recompute-method", "uniform");
-    s.option("--recompute-num-layers", "1");
+    s.option("--recompute-method", r.recompute.some() ? "block" : "uniform");
+    s.size("--recompute-num-layers", r.recompute.some() ? r.recompute.layers : 1);
   } else if (r.recompute.kind != RecomputeKind::none) {
     s.option("--recompute-granularity", "selective");
     std::string modules = r.recompute.kind == RecomputeKind::selective ? "core_attn" : "";

@@ -49,8 +49,8 @@ Result<Exported> export_megatron_bridge(const Problem& p, const Request& request
       break;
     case RecomputeKind::full:
       c.set("model.recompute_granularity", quoted_python("full"));
-      c.set("model.recompute_method", quoted_python("uniform"));
-      c.set("model.recompute_num_layers", std::int64_t{1});
+      c.set("model.recompute_method", quoted_python(r.recompute.some() ? "block" : "uniform"));
+      c.set("model.recompute_num_layers", r.recompute.some() ? r.recompute.layers : std::int64_t{1});
       break;
     default: {
       std::string modules;

@@ -113,7 +113,8 @@ void read_memory(const Options& o, Request& out) {
   std::string modules;
   for (const std::string& module : o.values("--recompute-modules")) modules += (modules.empty() ? "" : ",") + module;
   if (granularity == "full" || o.has("--checkpoint-activations"))
-    out.keys["recompute"] = "full";
+    out.keys["recompute"] =
+        o.value("--recompute-method") == "block" ? "full:" + o.value("--recompute-num-layers") : "full";
   else if (granularity == "selective" || o.has("--recompute-activations"))
     out.keys["recompute"] = modules.empty() || modules == "core_attn" ? "selective" : modules;
   else

@@ -95,7 +95,9 @@ void read_bridge(const Flat& f, Request& out) {
   for (const char c : at(f, "model.recompute_modules")) {
     if (c != '[' && c != ']' && c != '"' && c != '\'' && c != ' ') modules += c;
   }
-  out.keys["recompute"] = granularity == "full"                       ? "full"
+  const bool block = at(f, "model.recompute_method") == "block";
+  out.keys["recompute"] = granularity == "full" && block              ? "full:" + at(f, "model.recompute_num_layers")
+                          : granularity == "full"                     ? "full"
                           : granularity != "selective"                ? "none"
                           : modules.empty() || modules == "core_attn" ? "selective"
                                                                       : modules;
@@ -171,7 +173,9 @@ Result<Request> import_torchtitan(std::string_view text, const std::string& file
   put(out, "micro_batch", std::max(whole(f, "training.local_batch_size"), whole(f, "training.batch_size")));
   put(out, "global_batch", whole(f, "training.global_batch_size"));
   const std::string mode = at(f, "activation_checkpoint.mode");
-  if (!mode.empty()) out.keys["recompute"] = mode;
+  const std::string option = at(f, "activation_checkpoint.selective_ac_option");
+  const bool layers = mode == "selective" && !option.empty() && option != "op";  // every nth layer
+  if (!mode.empty()) out.keys["recompute"] = layers ? "selective-layer:" + option : mode;
   const std::string compile = std::max(at(f, "compile.enable"), at(f, "training.compile"));
   if (!compile.empty()) out.keys["compile"] = compile;
   const std::string name = at(f, "model.name"), flavor = at(f, "model.flavor");
