@@ -71,7 +71,7 @@ Result<const Stack*> pick_stack(const Request& request, const Catalogues& catalo
   const auto stack = taken ? found : catalogues.stacks.find(kNearestStack);
   if (stack) {
     const Stack& s = **stack;
-    const std::string label = s.generation.empty() ? s.name : s.name + "@" + s.generation;
+    const std::string label = s.full_name();
     const std::string why = found.ok() ? "does not run this yet" : "is not built yet";
     assume(recipe, "stack=" + label + (taken ? "" : " (" + wanted + ", the default here, " + why + ")"));
   }
@@ -150,7 +150,10 @@ Status read_layout(const Request& request, const Cluster& cluster, const Stack& 
     if (!size) return size.error();
     if (*size)
       *slot = **size;
-    else if (*slot == 1 && std::string_view(key) != "vpp" && (experts || (key[0] != 'e')))
+    else if (std::string_view(key) == "etp" && experts && !stack.own_etp && l.tp > 1) {
+      *slot = l.tp;
+      assume(recipe, "etp=" + num(l.tp) + " (stack " + stack.full_name() + ")");
+    } else if (*slot == 1 && std::string_view(key) != "vpp" && (experts || (key[0] != 'e')))
       assume(recipe, std::string(key) + "=1");
   }
   l.zero = stack.zero_default;
@@ -208,6 +211,7 @@ Status read_layout_rest(const Request& request, const Stack& stack, Recipe& reci
 void choose_recompute(const Model& model, const Stack& stack, const Cluster& cluster, Recipe& recipe) {
   std::vector<RecomputeKind> policies = {RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full};
   if (stack.recompute_default == "selective") policies.erase(policies.begin());
+  if (stack.selective.empty()) std::erase(policies, RecomputeKind::selective);
   for (RecomputeKind policy : policies) {
     recipe.recompute.kind = policy;
     const Result<Analysed> analysed = analyse_recipe(model, stack, recipe);

@@ -154,7 +154,8 @@ void Cells::look(std::uint64_t cell) {
 void Cells::neutral() {
   Layout& l = recipe_.layout;
   l.vpp = question_.fixed("schedule") ? space_.vpp.front() : 1;
-  l.ep = l.etp = 1;
+  l.ep = 1;
+  l.etp = question_.stack->own_etp || space_.etp.size() == 1 ? space_.etp.front() : l.tp;
   l.hsdp = 0;
   l.zero = space_.zero.front();
   recipe_.micro_batch = 1;
@@ -216,7 +217,7 @@ void Cells::pipelines() {
         ok = 0;
         pruned_ += count;
         reject(Quick::experts, space_.ordinal(at_), count);
-      } else if (l.ep * l.etp > 1) {
+      } else if (l.ep * l.etp > 1 || !question_.stack->own_etp) {
         ok = legal(count) ? 1 : 0;
       }
     }

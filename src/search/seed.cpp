@@ -21,12 +21,12 @@ void first_of(std::vector<T>& axis, std::size_t n) {
 }
 
 // Few values where an axis decides little, and either end of what is recomputed.
-Space thinned(const Space& space, bool long_sequences) {
+Space thinned(const Space& space, const Stack& stack, bool long_sequences) {
   Space out = space;
   if (!long_sequences) first_of(out.cp, 1);
   first_of(out.micro_batch, long_sequences ? 1 : 2);
   first_of(out.vpp, 1);
-  first_of(out.etp, 1);
+  if (stack.own_etp) first_of(out.etp, 1);
   first_of(out.loss, 1);
   first_of(out.split, 1);
   first_of(out.hsdp, 1);
@@ -92,7 +92,7 @@ double seconds_reached(const Question& question, const Space& space, Objective o
   if (!by_seconds || top == 0 || space.size() <= kSmall) return kUnknown;
   Pool pool(question, space, limits);
   for (const bool long_sequences : {false, true}) {
-    const Space thin = thinned(space, long_sequences);
+    const Space thin = thinned(space, *question.stack, long_sequences);
     Search coarse(question, thin, objective, limits, top, Search::Bound::none);
     while (coarse.advance(std::numeric_limits<std::uint64_t>::max())) {
     }

@@ -33,7 +33,8 @@ std::vector<T> one_or(bool fixed, T given, std::vector<T> open) {
 }
 
 std::vector<Recompute> policies(const Model& model, const Stack& stack) {
-  std::vector<Recompute> out = {{RecomputeKind::none, 0, {}}, {RecomputeKind::selective, 0, {}}};
+  std::vector<Recompute> out = {{RecomputeKind::none, 0, {}}};
+  if (!stack.selective.empty()) out.push_back({RecomputeKind::selective, 0, {}});
   // A module counts where this model has what it is named for: its first operator.
   const auto touches = [&](const Segment& s) {
     for (std::size_t i = 0; i < model.blocks.size(); ++i) {
@@ -118,14 +119,16 @@ Space make_space(const Question& q) {
   const std::int64_t reach = experts > 0 ? std::max(kLargestTensor, q.cluster.gpus_per_node) : heads;
   const std::int64_t least = experts > 0 ? kLeastTokens : 2;
   out.tp = one_or(q.fixed("tp"), given.tp, divisors(gpus, std::min(heads, reach)));
-  out.cp = one_or(q.fixed("cp"), given.cp, divisors(gpus, std::max<std::int64_t>(1, q.recipe.seq / least)));
+  const std::int64_t most_cp = stack.cp_allowed ? std::max<std::int64_t>(1, q.recipe.seq / least) : 1;
+  out.cp = one_or(q.fixed("cp"), given.cp, divisors(gpus, most_cp));
   out.pp = one_or(q.fixed("pp"), given.pp, divisors(gpus, layers + 2));
   std::vector<std::int64_t> chunks;
   for (std::int64_t v = 1; v <= std::max<std::int64_t>(1, (layers + 2) / 2); ++v) chunks.push_back(v);
   const bool interleaves =
       std::find(stack.schedules.begin(), stack.schedules.end(), "interleaved") != stack.schedules.end();
   out.vpp = one_or(q.fixed("vpp") || q.fixed("layers_per_stage") || !interleaves, given.vpp, std::move(chunks));
-  out.sp = one_or<bool>(q.fixed("sp") || stack.sp_default, q.fixed("sp") ? given.sp : true, {false, true});
+  const bool one_sp = q.fixed("sp") || stack.sp_default || !stack.sp_allowed;
+  out.sp = one_or<bool>(one_sp, q.fixed("sp") ? given.sp : stack.sp_allowed, {false, true});
   out.micro_batch =
       one_or(q.fixed("micro_batch"), q.recipe.micro_batch,
              divisors(q.recipe.global_batch, experts > 0 ? kLargestExpertMicroBatch : kLargestMicroBatch));

@@ -77,6 +77,12 @@ Status check_experts(const Model& model, const Stack& stack, const Recipe& r) {
     return Error{"--ep", "ep " + n(l.ep) + " x etp " + n(l.etp) + " does not divide tp x cp x dp = " + n(ranks),
                  "ep x etp one of " + divisors(ranks)};
   }
+  if (!stack.own_etp && l.etp != l.tp) {
+    return Error{
+        "--etp",
+        "stack " + stack.full_name() + " cuts experts as it cuts the rest: etp " + n(l.etp) + ", tp " + n(l.tp),
+        n(l.tp)};
+  }
   if (l.tp > 1 && !l.sp && stack.sp_default && l.ep > 1) {
     return Error{"--no-sp",
                  "stack " + stack.name + " runs expert and tensor parallelism with sequence parallelism only",
@@ -128,7 +134,11 @@ Status check_batch(const Recipe& r) {
 
 Status check_stack(const Stack& stack, const Recipe& r) {
   const Layout& l = r.layout;
-  const std::string on = "stack " + stack.name;
+  const std::string on = "stack " + stack.full_name();
+  if (r.recompute.kind == RecomputeKind::selective && stack.selective.empty())
+    return Error{"--recompute", on + " recomputes whole layers only", "none or full"};
+  if (l.sp && l.tp > 1 && !stack.sp_allowed) return Error{"--sp", on + " has no sequence parallelism", "--no-sp"};
+  if (l.cp > 1 && !stack.cp_allowed) return Error{"--cp", on + " has no context parallelism", "1"};
   if (std::find(stack.zero_allowed.begin(), stack.zero_allowed.end(), l.zero) == stack.zero_allowed.end()) {
     std::vector<std::string> allowed;
     for (int z : stack.zero_allowed) allowed.push_back(n(z));

@@ -42,6 +42,18 @@ bool waits_for_parent(const TomlTable& file, const std::vector<Stack>& known) {
          std::none_of(known.begin(), known.end(), [&](const Stack& s) { return s.name == **parent; });
 }
 
+// The stack with what this generation has of the file's losses and segments.
+Stack finished(Stack stack) {
+  const auto absent = [](const auto& allowed, const auto& name) {
+    return !allowed.empty() && std::find(allowed.begin(), allowed.end(), name) == allowed.end();
+  };
+  std::erase_if(stack.losses, [&](const LossRule& l) { return absent(stack.losses_allowed, l.kind); });
+  std::erase_if(stack.segments,
+                [&](const Segment& s) { return !s.compiled && absent(stack.recompute_allowed, s.name); });
+  if (stack.segment(stack.selective) == nullptr) stack.selective.clear();
+  return stack;
+}
+
 // A file's stacks: one per generation, each on top of the one before it, or, with `on = "base"`, of the
 // file itself; one alone without any.
 Status add_file(const TomlTable& file, std::vector<Stack>& out) {
@@ -65,7 +77,7 @@ Status add_file(const TomlTable& file, std::vector<Stack>& out) {
   if (!generations) return generations.error();
   if (!generations->has_value()) {
     if (Status s = check_finished(file, stack); !s) return s;
-    out.push_back(std::move(stack));
+    out.push_back(finished(std::move(stack)));
     return Nothing{};
   }
   for (const TomlTable& table : **generations) {
@@ -80,7 +92,7 @@ Status add_file(const TomlTable& file, std::vector<Stack>& out) {
     stack.generation = *id;
     if (Status s = apply_stack_table(table, stack); !s) return s;
     if (Status s = check_finished(table, stack); !s) return s;
-    out.push_back(stack);
+    out.push_back(finished(stack));
   }
   return Nothing{};
 }

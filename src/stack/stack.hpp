@@ -136,7 +136,7 @@ struct Stack {
   std::vector<LiveRule> live;
   std::vector<Hold> holds;
   std::vector<ScaledPrecision> precisions;
-  std::string selective;  // the segment that `--recompute selective` means
+  std::string selective;  // the segment that `--recompute selective` means; empty: it has none
 
   std::vector<int> zero_allowed;
   int zero_default = 0;
@@ -148,9 +148,16 @@ struct Stack {
   std::string recompute_default = "none";
   std::vector<RecomputeLayers> recompute_layers;  // which parts of its layers it can recompute in full, beside all
   bool experts = true;                            // false: what its expert layers keep is not built yet
-  bool uneven_stages = false;                     // embedding and loss may count as slots of the pipeline split
-  bool split_by_cost = false;                     // layers are dealt by the work of their matrices, the head's included
-  std::vector<std::string> schedules;             // the first one is the default
+  bool sp_allowed = true;                         // false: it knows no sequence parallelism
+  bool cp_allowed = true;                         // false: it knows no context parallelism
+  bool own_etp = true;                            // false: it cuts experts as it cuts the rest, etp = tp
+  // Of `segments` and `losses` those that this generation has, by name; empty: all. A generation without its
+  // own list has that of the one before it. The catalogue's stacks hold no others.
+  std::vector<std::string> recompute_allowed;
+  std::vector<LossKind> losses_allowed;
+  bool uneven_stages = false;          // embedding and loss may count as slots of the pipeline split
+  bool split_by_cost = false;          // layers are dealt by the work of their matrices, the head's included
+  std::vector<std::string> schedules;  // the first one is the default
   std::vector<AttentionKernel> kernels;
   Dtype weight_dtype = Dtype::bf16, grad_dtype = Dtype::bf16, master_dtype = Dtype::fp32, moment_dtype = Dtype::fp32;
 
@@ -169,6 +176,7 @@ struct Stack {
   Scalar more_communicators;         // beside one for each parallel size above 1
   std::vector<std::string> sources;  // of the file as a whole
 
+  std::string full_name() const { return generation.empty() ? name : name + "@" + generation; }
   const LossRule* loss(LossKind kind, bool compiled = false) const;
   const Segment* segment(std::string_view segment_name) const;
   const ScaledPrecision* precision(std::string_view precision_name) const;  // null: not a scaled one that it runs

@@ -208,9 +208,34 @@ Status read_recompute_layers(const TomlTable& table, Stack& stack) {
   return Nothing{};
 }
 
+// Which of the segments and losses this generation has; "*" for all.
+Status read_choices(const TomlTable& table, Stack& stack) {
+  const std::vector<std::string> kAll = {"*"};
+  if (const auto v = table.find<std::vector<std::string>>("recompute"); !v)
+    return v.error();
+  else if (v->has_value())
+    stack.recompute_allowed = **v == kAll ? std::vector<std::string>{} : **v;
+  for (const std::string& segment : stack.recompute_allowed) {
+    if (stack.segment(segment) == nullptr)
+      return bad(table, "recompute", "no segment '" + segment + "'", "the name of a [[segment]]");
+  }
+  const auto losses = table.find<std::vector<std::string>>("loss");
+  if (!losses) return losses.error();
+  if (!losses->has_value()) return Nothing{};
+  stack.losses_allowed.clear();
+  if (**losses == kAll) return Nothing{};
+  for (const std::string& text : **losses) {
+    const auto kind = loss_kind_of(text);
+    if (!kind || stack.loss(*kind) == nullptr)
+      return bad(table, "loss", "no loss '" + text + "'", "the kind of a [[loss]]");
+    stack.losses_allowed.push_back(*kind);
+  }
+  return Nothing{};
+}
+
 Status read_legal(const TomlTable& table, Stack& stack) {
-  if (Status s = table.only_keys(
-          {"zero", "schedules", "attention", "experts", "uneven_stages", "split_by_cost", "recompute_layers"});
+  if (Status s = table.only_keys({"zero", "schedules", "attention", "experts", "uneven_stages", "split_by_cost", "sp",
+                                  "cp", "own_etp", "recompute", "recompute_layers", "loss"});
       !s)
     return s;
   if (Status s = read_recompute_layers(table, stack); !s) return s;
@@ -231,6 +256,9 @@ Status read_legal(const TomlTable& table, Stack& stack) {
       return bad(table, "schedules", "no schedule '" + text + "'", text::list(schedules));
   }
   if (Status s = read_flag(table, "experts", stack.experts); !s) return s;
+  if (Status s = read_flag(table, "sp", stack.sp_allowed); !s) return s;
+  if (Status s = read_flag(table, "cp", stack.cp_allowed); !s) return s;
+  if (Status s = read_flag(table, "own_etp", stack.own_etp); !s) return s;
   if (Status s = read_flag(table, "uneven_stages", stack.uneven_stages); !s) return s;
   if (Status s = read_flag(table, "split_by_cost", stack.split_by_cost); !s) return s;
   const auto kernels = table.find<std::vector<std::string>>("attention");
@@ -292,7 +320,8 @@ Status apply_stack_table(const TomlTable& table, Stack& stack) {
   if (Status s = each(table, "rewrite", read_rewrite, stack); !s) return s;
   if (Status s = each(table, "save", read_save, stack); !s) return s;
   if (Status s = each(table, "loss", read_loss, stack); !s) return s;
-  return each(table, "segment", read_segment, stack);
+  if (Status s = each(table, "segment", read_segment, stack); !s) return s;
+  return with_table(table, "legal", read_choices, stack);
 }
 
 }  // namespace preflop

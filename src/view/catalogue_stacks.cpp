@@ -10,8 +10,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string full_name(const Stack& s) { return s.generation.empty() ? s.name : s.name + "@" + s.generation; }
-
 struct NamedScalar {
   const char* name;
   const Scalar Stack::* value;
@@ -34,7 +32,7 @@ std::string joined(const Items& items, Name&& to_name) {
 std::string stacks_text(const StackCatalogue& catalogue) {
   std::string out;
   for (const Stack& s : catalogue.all()) {
-    out += full_name(s) + "\n";
+    out += s.full_name() + "\n";
     for (const std::string& part : text::wrapped(s.summary, 76)) out += "    " + part + "\n";
   }
   return out;
@@ -51,7 +49,7 @@ std::vector<std::string> policies_of(const Stack& s) {
 }
 
 std::string stack_card(const Stack& s) {
-  std::string out = full_name(s) + ": " + s.summary + "\n\n";
+  std::string out = s.full_name() + ": " + s.summary + "\n\n";
   const auto row = [&](const char* label, const std::string& value) {
     bool first = true;
     for (const std::string& part : text::wrapped(value, 58)) {
@@ -67,7 +65,8 @@ std::string stack_card(const Stack& s) {
   row("schedules", joined(s.schedules, [](const std::string& n) { return n; }));
   row("attention", joined(s.kernels, [](AttentionKernel k) { return name(k); }));
   row("loss", joined(s.losses, [](const LossRule& l) { return name(l.kind); }));
-  row("recompute", joined(policies_of(s), [](const std::string& n) { return n; }) + "; selective is " + s.selective);
+  row("recompute", joined(policies_of(s), [](const std::string& n) { return n; }) +
+                       (s.selective.empty() ? "" : "; selective is " + s.selective));
   row("dtypes", std::string(name(s.weight_dtype)) + " weights, " + name(s.grad_dtype) + " gradients, " +
                     name(s.master_dtype) + " master weights, " + name(s.moment_dtype) + " moments");
   out += "\n";

@@ -44,8 +44,8 @@ TEST(Legality, EveryRefusalHasFlagReasonAndWhatIsValid) {
       {"megatron", [](Recipe& r) { r.layout.ep = 2; }, "--ep", "no experts", "1"},
       {"megatron", [](Recipe& r) { r.layout.etp = 2; }, "--etp", "no experts", "1"},
       {"megatron", [](Recipe& r) { r.layout.hsdp = 3; }, "--hsdp", "does not divide", "1, 2, 4"},
-      {"megatron", [](Recipe& r) { r.layout.zero = 2; }, "--zero", "megatron does not run stage 2", "0 or 1"},
-      {"megatron", [](Recipe& r) { r.layout.zero = 3; }, "--zero", "megatron does not run stage 3", "0 or 1"},
+      {"megatron", [](Recipe& r) { r.layout.zero = 2; }, "--zero", "does not run stage 2", "0 or 1"},
+      {"megatron", [](Recipe& r) { r.layout.zero = 3; }, "--zero", "does not run stage 3", "0 or 1"},
       {"megatron", [](Recipe& r) { r.layout.schedule = "gpipe"; }, "--schedule", "gpipe", "1f1b"},
       {"megatron", [](Recipe& r) { r.layout.schedule = "1f1"; }, "--schedule", "1f1", "1f1b"},
       {"megatron", [](Recipe& r) { r.attention = AttentionKernel::sdpa; }, "--attention", "no sdpa attention", "cudnn"},
@@ -82,6 +82,14 @@ TEST(Legality, EveryRefusalHasFlagReasonAndWhatIsValid) {
        "unfused"},
       {"textbook", [](Recipe& r) { r.loss = LossKind::fused; }, "--loss", "no fused loss", "plain"},
       {"megatron", [](Recipe& r) { r.seq = i64{1} << 52; }, "model", "2^53", "smaller"},
+      {"megatron@2021", [](Recipe& r) { r.layout.sp = true; }, "--sp", "megatron@2021 has no sequence", "--no-sp"},
+      {"megatron@2021", [](Recipe& r) { r.layout.cp = 2; }, "--cp", "no context parallelism", "1"},
+      {"megatron@2021", [](Recipe& r) { r.layout.zero = 1; }, "--zero", "megatron@2021 does not run stage 1", "0"},
+      {"megatron@2021", [](Recipe& r) { r.recompute = {RecomputeKind::selective, 0, {}}; }, "--recompute",
+       "whole layers only", "full"},
+      {"megatron@2022", [](Recipe& r) { r.recompute = {RecomputeKind::modules, 0, {"mlp"}}; }, "--recompute", "mlp",
+       "core_attn"},
+      {"megatron@nemo-24.11", [](Recipe& r) { r.loss = LossKind::fused; }, "--loss", "no fused loss", "plain"},
   };
   for (const Refusal& row : table) {
     Recipe r = legal(row.stack);
@@ -95,6 +103,26 @@ TEST(Legality, EveryRefusalHasFlagReasonAndWhatIsValid) {
     EXPECT_NE((out.error().what + "; " + out.error().valid).find(row.valid), std::string::npos)
         << out.error().text() << "\nexpected: " << row.valid;
     EXPECT_FALSE(out.error().valid.empty()) << out.error().text();
+  }
+}
+
+// Until core 0.10 experts are cut as the rest is.
+TEST(Legality, ExpertsOfOldReleasesAreCutAsTheRest) {
+  Architecture a = model();
+  a.layers[0].kind.experts = ExpertSpec{.count = 8, .top_k = 2, .width = 64, .shared_width = 0, .latent = std::nullopt};
+  for (const char* name : {"megatron@nemo-24.11", "megatron@nemo-25.02"}) {
+    Recipe r = recipe_for(stack(name), 1024);
+    r.layout.tp = r.layout.ep = 2;
+    r.layout.dp = 4;
+    r.layout.sp = true;
+    r.global_batch = 64;
+    const Result<Case> apart = try_run(a, stack(name), r);
+    EXPECT_EQ(apart.ok(), stack(name).own_etp) << name;
+    if (!apart) {
+      EXPECT_EQ(apart.error().where, "--etp");
+    }
+    r.layout.etp = 2;
+    EXPECT_TRUE(try_run(a, stack(name), r).ok()) << name;
   }
 }
 

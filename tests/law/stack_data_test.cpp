@@ -53,7 +53,7 @@ std::set<std::string> base_tags() {
 std::set<std::string> rewritten_tags(const Stack& s, AttentionKernel kernel) {
   Recipe r = recipe_for(s, 64);
   r.attention = kernel;
-  r.layout.cp = 2;
+  r.layout.cp = s.cp_allowed ? 2 : 1;
   r.layout.zero = s.zero_default;
   std::set<std::string> out;
   Architecture a = everything();
@@ -111,7 +111,8 @@ TEST(StackData, EverythingHasASourceAndAChoice) {
     EXPECT_FALSE(s.sources.empty()) << s.name;
     EXPECT_FALSE(s.kernels.empty() || s.losses.empty() || s.schedules.empty() || s.zero_allowed.empty()) << s.name;
     EXPECT_NE(s.segment("full"), nullptr) << s.name;
-    EXPECT_NE(s.segment(s.selective), nullptr) << s.name;
+    EXPECT_TRUE(s.selective.empty() || s.segment(s.selective) != nullptr) << s.full_name();
+    EXPECT_TRUE(s.sp_allowed || !s.sp_default) << s.full_name();
     for (const auto& saves : s.saves) {
       for (const Save& save : saves) EXPECT_FALSE(save.source.empty()) << s.name;
     }
@@ -123,6 +124,19 @@ TEST(StackData, EverythingHasASourceAndAChoice) {
     }
     EXPECT_GE(s.reserved_factor.value, 1) << s.name;
   }
+}
+
+// A generation has its own list of what may be recomputed and of losses, or that of the one before it; "*" is all.
+TEST(StackData, GenerationsHaveWhatTheirReleaseHad) {
+  EXPECT_EQ(stack("megatron@2021").segments.size(), 1U);
+  EXPECT_TRUE(stack("megatron@2021").selective.empty());
+  EXPECT_EQ(stack("megatron@2022").selective, "core_attn");
+  EXPECT_EQ(stack("megatron@nemo-25.02").loss(LossKind::fused), nullptr);
+  EXPECT_NE(stack("megatron@nemo-25.09").loss(LossKind::fused), nullptr);
+  EXPECT_EQ(stack("megatron@nemo-25.09").segments.size(), stack("megatron").segments.size());
+  EXPECT_LT(stack("megatron@nemo-24.11").segments.size(), stack("megatron").segments.size());
+  EXPECT_FALSE(stack("megatron@nemo-24.11").own_etp);
+  EXPECT_TRUE(stack("megatron@nemo-25.02").own_etp);
 }
 
 TEST(StackData, NewestGenerationIsTheDefaultAndOthersAreNamed) {
@@ -249,6 +263,9 @@ TEST(StackData, ABrokenFileIsNamedWithItsLine) {
       {"[[generation]]\nid = \"1\"\n[generation.legal]\nzero = [0, 4]\n", 18, "4", "0, 1, 2 or 3"},
       {"[[generation]]\nid = \"1\"\n[generation.legal]\nattention = [\"flash\"]\n", 18, "flash", "fa2"},
       {"[[generation]]\nid = \"1\"\n[generation.legal]\nattention = []\n", 0, "attention", "fa2"},
+      {"[[generation]]\nid = \"1\"\n[generation.legal]\nrecompute = [\"cor\"]\n", 18, "cor", "segment"},
+      {"[[generation]]\nid = \"1\"\n[generation.legal]\nloss = [\"chunked\"]\n", 18, "chunked", "loss"},
+      {"[[generation]]\nid = \"1\"\n[generation.legal]\ncp = 2\n", 18, "cp", ""},
   };
   for (const Broken& b : table) {
     const std::string text = b.text.starts_with("name") ? b.text : kSmall + b.text;
