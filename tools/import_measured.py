@@ -28,8 +28,8 @@ PLAIN = ["compile", "oom", "date"]
 COLUMNS = [
     "id", "ref", "date", "stack", "task", "model", "params", "size_b", *SHAPE, "head_dim", "moe_ffn", "dense_layers",
     "mtp", "gpu", "cap_gb", "gpus", "gpus_per_node", "net_gbps", "precision", "bf16_layers", "weight_dtype",
-    "grad_dtype", "reduce_dtype", "master_dtype", "moment_dtype", "quantize", "seq", "longest", "packing", "gbs",
-    "mbs", "tp", "pp", "vpp", "cp", "ep", "etp", "dp", "mp", "folding", "zero", "hsdp", "seq_parallel",
+    "grad_dtype", "reduce_dtype", "master_dtype", "moment_dtype", "quantize", "seq", "longest", "packing",
+    "mean_length", "gbs", "mbs", "tp", "pp", "vpp", "cp", "ep", "etp", "dp", "mp", "folding", "zero", "hsdp", "seq_parallel",
     "schedule", "split", "pp_layout", "recompute", "offload", "compile", "optimizer", "optimizer_in_backward",
     "lora", "loss", "attention", "cp_comm", "dispatcher", "capacity", "cuda_graph", "graph_scope", "tok_s_gpu",
     "samples_s", "step_s", "tflops_gpu", "convention", "peak_tflops", "mfu", "mfu_causal", "hfu", "peak_mem_gib",

@@ -91,6 +91,8 @@ struct Recipe {
   bool ep_overlap = false;              // exchange of rows beside the other micro-batch's compute
   bool fused_experts = false;           // grouped products with activation and quantisation in one kernel
   bool fp8_attention = false;
+  // Packed samples attend within themselves: tokens of a sample on average; 0: a sample fills the sequence.
+  double sample_tokens = 0;
 
   std::optional<double> mfu;  // --mfu X, a fraction: use instead of predicting
   std::string mfu_convention = "6n";

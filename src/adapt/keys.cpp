@@ -11,9 +11,9 @@ const std::vector<Key>& request_keys() {
       {"global_batch", "N|4Mtok", "batch", "sequences (or tokens, with the suffix tok) per optimizer step", ""},
       {"samples", "N", "batch", "fine-tuning: samples of the data set", ""},
       {"epochs", "N", "batch", "fine-tuning: passes over the samples", ""},
-      {"mean_length", "N", "batch", "fine-tuning: mean tokens of a sample", ""},
+      {"mean_length", "N", "batch", "mean tokens of a sample", ""},
       {"max_length", "N", "batch", "fine-tuning: longest sample in tokens; the sequence length", ""},
-      {"packing", "on|off", "batch", "fine-tuning: pack samples into full sequences", ""},
+      {"packing", "on|off", "batch", "samples packed into full sequences; each attends within its mean length", ""},
 
       {"tp", "N", "parallel", "tensor parallel size", ""},
       {"pp", "N", "parallel", "pipeline parallel size", ""},

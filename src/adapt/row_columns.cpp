@@ -49,6 +49,7 @@ const std::vector<RowColumn>& row_columns() {
                                                   {"seq", K::count},
                                                   {"longest", K::count},
                                                   {"packing", K::text},
+                                                  {"mean_length", K::count},
                                                   {"gbs", K::count},
                                                   {"mbs", K::count},
                                                   {"tp", K::count},

@@ -28,7 +28,13 @@ void Builder::batch() {
   mbs_ = whole("mbs");
   gbs_ = whole("gbs");
   const std::string* packing = cell("packing");
-  if (packing != nullptr && *packing != "packed") later("packing", *packing, "taken as full sequences");
+  const std::int64_t mean = whole("mean_length");
+  if (packing != nullptr && *packing != "unpacked" && mean > 0 && mean < seq_) {
+    key("packing", "on");
+    key("mean_length", num(mean));
+  } else if (packing != nullptr && *packing != "packed") {
+    later("packing", *packing, "taken as full sequences");
+  }
 }
 
 // A release of Megatron from before a year: "megatron@2021" is of 2021.

@@ -48,11 +48,28 @@ Result<double> mean_length(RunReader& in) {
   return *mean;
 }
 
+// Samples packed into full sequences: attention kernels of packed data keep each sample to itself.
+Status read_packing(RunReader& in) {
+  const auto packing = in.on_off("packing");
+  if (!packing) return packing.error();
+  if (!packing->value_or(false)) return Nothing{};
+  const auto mean = mean_length(in);
+  if (!mean) return mean.error();
+  if (*mean < static_cast<double>(in.recipe().seq)) in.recipe().sample_tokens = *mean;
+  return Nothing{};
+}
+
 Status read_samples(RunReader& in) {
   const std::string* text = in.given("samples");
   if (text == nullptr) {
-    for (const char* key : {"epochs", "mean_length", "max_length", "packing"}) {
+    for (const char* key : {"epochs", "max_length"}) {
       if (in.given(key) != nullptr) return Error{flag_of(key), "it needs --samples", "--samples N, or leave it out"};
+    }
+    const bool packed = in.recipe().sample_tokens > 0;
+    for (const char* key : {"mean_length", "packing"}) {
+      if (in.given(key) != nullptr && !packed)
+        return Error{flag_of(key), "it says nothing alone",
+                     "--samples N, or both --packing on and --mean-length N of less than the sequence"};
     }
     return Nothing{};
   }
@@ -85,6 +102,7 @@ Status read_samples(RunReader& in) {
 
 Status read_length(RunReader& in, const Model& model) {
   if (Status s = read_tokens(in, model); !s) return s;
+  if (Status s = read_packing(in); !s) return s;
   return read_samples(in);
 }
 

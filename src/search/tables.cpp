@@ -205,7 +205,7 @@ const Structure& Tables::structure(const Position& at) {
     if (!out.exists) return out;
   }
   out.layers_per_stage = *choice;
-  for (const Stage& stage : make_stages(model, *split, layout.vpp, question_.recipe.recompute)) {
+  for (const Stage& stage : make_stages(model, *split, question_.recipe.recompute)) {
     if (!out.classes.empty() && same_stage(out.classes.back().stage, stage)) {
       ++out.classes.back().count;
       continue;

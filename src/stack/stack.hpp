@@ -156,6 +156,7 @@ struct Stack {
   std::vector<std::string> recompute_allowed;
   std::vector<LossKind> losses_allowed;
   bool uneven_stages = false;          // embedding and loss may count as slots of the pipeline split
+  bool stage_layouts = false;          // every virtual stage can be given (--pipeline-model-parallel-layout)
   bool split_by_cost = false;          // layers are dealt by the work of their matrices, the head's included
   std::vector<std::string> schedules;  // the first one is the default
   std::vector<AttentionKernel> kernels;

@@ -234,8 +234,8 @@ Status read_choices(const TomlTable& table, Stack& stack) {
 }
 
 Status read_legal(const TomlTable& table, Stack& stack) {
-  if (Status s = table.only_keys({"zero", "schedules", "attention", "experts", "uneven_stages", "split_by_cost", "sp",
-                                  "cp", "own_etp", "recompute", "recompute_layers", "loss"});
+  if (Status s = table.only_keys({"zero", "schedules", "attention", "experts", "uneven_stages", "stage_layouts",
+                                  "split_by_cost", "sp", "cp", "own_etp", "recompute", "recompute_layers", "loss"});
       !s)
     return s;
   if (Status s = read_recompute_layers(table, stack); !s) return s;
@@ -260,6 +260,7 @@ Status read_legal(const TomlTable& table, Stack& stack) {
   if (Status s = read_flag(table, "cp", stack.cp_allowed); !s) return s;
   if (Status s = read_flag(table, "own_etp", stack.own_etp); !s) return s;
   if (Status s = read_flag(table, "uneven_stages", stack.uneven_stages); !s) return s;
+  if (Status s = read_flag(table, "stage_layouts", stack.stage_layouts); !s) return s;
   if (Status s = read_flag(table, "split_by_cost", stack.split_by_cost); !s) return s;
   const auto kernels = table.find<std::vector<std::string>>("attention");
   if (!kernels) return kernels.error();

@@ -78,8 +78,9 @@ Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Re
   out.model = &model;
   out.stack = &stack;
   out.recipe = recipe;
-  out.stages = make_stages(model, *split, recipe.layout.vpp, recipe.recompute);
+  out.stages = make_stages(model, *split, recipe.recompute);
   out.split_how = split->how;
+  out.chunk_layers = split->chunks;
   auto segments = recompute_segments(stack, recipe);
   if (!segments) return segments.error();
   out.segments = std::move(segments).value();

@@ -22,6 +22,7 @@ struct Analysed {
   std::vector<BlockCost> blocks;  // by block index; where only some layers are recomputed, twins follow
   std::vector<Stage> stages;
   std::string split_how;
+  std::vector<std::int64_t> chunk_layers;  // of every virtual stage, in the order of the model
 };
 
 // Errors: legality of the recipe on this stack and model (src/stack/legality), pipeline split.

@@ -40,6 +40,42 @@ std::vector<std::int64_t> split_by_cost(const std::vector<double>& costs, std::i
   return out;
 }
 
+// Equal chunks; the last one holds what is left beside multi-token prediction and the loss (Megatron-Bridge
+// recipes/deepseek: "Et*4|(t*4|)*14tmL"); where nothing would be left the embedding takes the place of a layer, too
+// ("Et|(tt|)*30mL"), and a virtual stage may hold the loss alone.
+std::vector<std::int64_t> short_last_chunk(std::int64_t layers, std::int64_t mtp, const Layout& layout) {
+  const std::int64_t chunks = layout.pp * layout.vpp;
+  for (const std::int64_t embedding : {0, 1}) {
+    const std::int64_t each = (layers + mtp + 1 + embedding + chunks - 1) / chunks;
+    const std::int64_t left = layers - each * (chunks - 1) + embedding;
+    if (each - embedding < 1 || left < (layout.vpp == 1 || embedding == 0 ? 1 : 0)) continue;
+    std::vector<std::int64_t> out(static_cast<std::size_t>(chunks), each);
+    out.front() -= embedding;
+    out.back() = left;
+    return out;
+  }
+  return {};
+}
+
+Split of_chunks(std::vector<std::int64_t> chunks, std::int64_t pp, std::string how) {
+  Split out{std::vector<std::int64_t>(static_cast<std::size_t>(pp), 0), std::move(how), std::move(chunks)};
+  for (std::size_t i = 0; i < out.chunks.size(); ++i) out.layers[i % out.layers.size()] += out.chunks[i];
+  return out;
+}
+
+// Chunks of as many layers each; with slots the first stage's first and the last stage's last are layers short.
+Split of_stages(std::vector<std::int64_t> layers, std::int64_t vpp, std::string how) {
+  Split out{std::move(layers), std::move(how), {}};
+  for (std::int64_t chunk = 0; chunk < vpp; ++chunk) {
+    for (std::size_t i = 0; i < out.layers.size(); ++i) {
+      const std::int64_t full = (out.layers[i] + vpp - 1) / vpp;
+      const bool is_short = i == 0 ? chunk == 0 : chunk == vpp - 1;
+      out.chunks.push_back(is_short ? out.layers[i] - full * (vpp - 1) : full);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stack& stack, std::int64_t mtp,
@@ -59,10 +95,10 @@ Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stac
       return stage_error("--layers-per-stage", "a stage of " + std::to_string(count) + " layers",
                          layout.vpp > 1 ? "multiples of vpp" : "1 layer or more a stage");
     }
-    return Split{given, "given"};
+    return of_stages(given, layout.vpp, "given");
   }
   if (stack.split_by_cost && pp > 1 && layout.vpp == 1 && !costs.empty())
-    return Split{split_by_cost(costs, pp), "by the work of the layers and the output layer"};
+    return of_stages(split_by_cost(costs, pp), 1, "by the work of the layers and the output layer");
   // Chunks that hold nothing but the embedding or the loss are legal: slots, not layers, are dealt.
   const bool by_slots = stack.uneven_stages && layout.vpp > 1 && (layers + 2) % chunks == 0;
   if (chunks > layers && !by_slots) {
@@ -71,27 +107,25 @@ Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stac
                        "pp x vpp of at most " + std::to_string(layers));
   }
   const std::size_t n = static_cast<std::size_t>(pp);
-  // With multi-token prediction all chunks but the last have as many layers; the last one has what is left, the
-  // prediction and the loss (Megatron-Bridge recipes/deepseek: "Et*4|(t*4|)*14tmL").
+  constexpr const char* kShort = "equal chunks; the last one holds what is left, multi-token prediction and the loss";
   if (mtp > 0 && pp > 1 && stack.uneven_stages) {
-    const std::int64_t each = (layers + mtp + 1 + chunks - 1) / chunks;
-    const std::int64_t left = layers - each * (chunks - 1);
-    if (left >= 1) {
-      std::vector<std::int64_t> out(n, each * layout.vpp);
-      out.back() -= each - left;
-      return Split{out, "equal chunks; the last one holds what is left, multi-token prediction and the loss"};
-    }
+    std::vector<std::int64_t> dealt = short_last_chunk(layers, mtp, layout);
+    if (!dealt.empty()) return of_chunks(std::move(dealt), pp, kShort);
   }
-  if (layers % chunks == 0) return Split{std::vector<std::int64_t>(n, layers / pp), ""};
+  if (layers % chunks == 0) return of_stages(std::vector<std::int64_t>(n, layers / pp), layout.vpp, "");
   if (stack.uneven_stages && (layers + 2) % chunks == 0) {
     std::vector<std::int64_t> out(n, (layers + 2) / pp);
     out.front() -= 1;
     out.back() -= 1;
-    return Split{out, "embedding and loss count as slots"};
+    return of_stages(std::move(out), layout.vpp, "embedding and loss count as slots");
   }
   if (stack.uneven_stages && layout.vpp == 1 && pp > 1) {
     std::vector<std::int64_t> out = first_last_split(layers, pp);
-    if (!out.empty()) return Split{out, "first and last stage hold the rest"};
+    if (!out.empty()) return of_stages(std::move(out), 1, "first and last stage hold the rest");
+  }
+  if (stack.stage_layouts && layout.vpp > 1 && layers % pp != 0 && (layers + 2) % pp != 0) {
+    std::vector<std::int64_t> dealt = short_last_chunk(layers, 0, layout);
+    if (!dealt.empty()) return of_chunks(std::move(dealt), pp, kShort);
   }
   std::string valid;
   for (std::int64_t d = 1; d <= layers; ++d) {
@@ -120,32 +154,22 @@ bool is_recomputed(const Recompute& recompute, std::int64_t k, std::int64_t nth)
 
 }  // namespace
 
-std::vector<Stage> make_stages(const Model& model, const Split& split, std::int64_t vpp, const Recompute& recompute) {
+std::vector<Stage> make_stages(const Model& model, const Split& split, const Recompute& recompute) {
   // With interleaving a stage holds vpp chunks from all over the model; the layers are dealt in order.
   std::vector<int> kinds;
   for (const BlockRun& run : model.layers) kinds.insert(kinds.end(), static_cast<std::size_t>(run.count), run.block);
-  const std::size_t pp = split.layers.size();
-  std::vector<Stage> out(pp);
+  std::vector<Stage> out(split.layers.size());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i].index = static_cast<std::int64_t>(i);
   std::size_t next = 0;
-  for (std::int64_t chunk = 0; chunk < vpp; ++chunk) {
-    for (std::size_t i = 0; i < pp; ++i) {
-      Stage& stage = out[i];
-      stage.index = static_cast<std::int64_t>(i);
-      std::int64_t count = split.layers[i] / vpp;
-      // Slot split: the first stage's first chunk and the last stage's last chunk are layers short.
-      if (split.layers[i] % vpp != 0) {
-        const bool short_chunk = i == 0 ? chunk == 0 : chunk == vpp - 1;
-        const std::int64_t full = (split.layers[i] + vpp - 1) / vpp;
-        count = short_chunk ? full - (full * vpp - split.layers[i]) : full;
-      }
-      std::int64_t nth = stage.layer_count();
-      for (std::int64_t k = 0; k < count && next < kinds.size(); ++k, ++next, ++nth) {
-        const int block = is_recomputed(recompute, k, nth) ? kinds[next] : model.twin(kinds[next]);
-        if (!stage.layers.empty() && stage.layers.back().block == block)
-          ++stage.layers.back().count;
-        else
-          stage.layers.push_back({block, 1});
-      }
+  for (std::size_t i = 0; i < split.chunks.size(); ++i) {
+    Stage& stage = out[i % out.size()];
+    std::int64_t nth = stage.layer_count();
+    for (std::int64_t k = 0; k < split.chunks[i] && next < kinds.size(); ++k, ++next, ++nth) {
+      const int block = is_recomputed(recompute, k, nth) ? kinds[next] : model.twin(kinds[next]);
+      if (!stage.layers.empty() && stage.layers.back().block == block)
+        ++stage.layers.back().count;
+      else
+        stage.layers.push_back({block, 1});
     }
   }
   out.front().embedding = true;

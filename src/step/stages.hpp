@@ -30,14 +30,17 @@ struct Stage {
 struct Split {
   std::vector<std::int64_t> layers;
   std::string how;
+  std::vector<std::int64_t> chunks;  // layers of every virtual stage, pp x vpp of them in the order of the model
 };
 // Multi-token prediction layers stand on the last stage, whose last chunk is as many layers short where the stack can.
+// Where neither layers nor slots divide over the stages, a stack that takes any layout (stage_layouts) has equal
+// chunks and a short last one.
 // `costs`: work of every layer and, last, of the head, for stacks that deal layers by it (split_by_cost).
 Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stack& stack, std::int64_t mtp = 0,
                            const std::vector<double>& costs = {});
 
 // Layers that `recompute` leaves alone are twins of their kind (Model::twin).
-std::vector<Stage> make_stages(const Model& model, const Split& split, std::int64_t vpp, const Recompute& recompute);
+std::vector<Stage> make_stages(const Model& model, const Split& split, const Recompute& recompute);
 
 // Micro-batches whose activations a stage holds at once, in units of the whole stage: min(pp - i, m)
 // for 1f1b, m for gpipe, chunks / vpp for interleaved schedules.

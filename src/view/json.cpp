@@ -73,9 +73,7 @@ Json recipe_json(const Estimate& e) {
   out["fp8_attention"] = r.fp8_attention;
   out["compile"] = r.compile;
   out["stack"] = stack_text(r);
-  if (r.tokens) {
-    for (const auto& [key, text] : r.run.words) out[key] = run_word(text);
-  }
+  for (const auto& [key, text] : r.run.words) out[key] = run_word(text);
   out["tokens"] = r.tokens ? json_number(*r.tokens) : Json(nullptr);
   out["mfu"] = r.mfu ? json_number(*r.mfu) : Json(nullptr);
   out["mfu_convention"] = r.mfu ? Json(r.mfu_convention) : Json(nullptr);

@@ -176,9 +176,9 @@ TEST(Split, EvenElseSlotsElseFirstAndLast) {
   }
   // DeepSeek-V3 with a multi-token prediction layer, as Megatron-Bridge lays it out.
   const Row with_prediction[] = {
-      {61, 4, 4, {16, 16, 16, 13}, ""},
-      {61, 8, 1, {8, 8, 8, 8, 8, 8, 8, 5}, ""},
-      {61, 2, 8, {32, 29}, ""},
+      {61, 4, 4, {16, 16, 16, 13}, ""},         {61, 8, 1, {8, 8, 8, 8, 8, 8, 8, 5}, ""}, {61, 2, 8, {32, 29}, ""},
+      {61, 8, 2, {8, 8, 8, 8, 8, 8, 8, 5}, ""}, {61, 8, 4, {7, 8, 8, 8, 8, 8, 8, 6}, ""},  // "Et|(tt|)*30mL": the last
+                                                                                           // virtual stage has no layer
   };
   for (const Row& row : with_prediction) {
     Layout l;
@@ -187,6 +187,19 @@ TEST(Split, EvenElseSlotsElseFirstAndLast) {
     const Result<Split> split = split_layers(row.layers, l, stack("megatron"), 1);
     ASSERT_TRUE(split.ok()) << split.error().text();
     EXPECT_EQ(split->layers, row.split) << row.layers << " over " << row.pp << " x " << row.vpp;
+  }
+  // The same layers without the prediction, and over stages that they divide by no rule.
+  for (const Row& row : {Row{61, 4, 4, {16, 16, 16, 13}, ""}, Row{61, 8, 4, {7, 8, 8, 8, 8, 8, 8, 6}, ""}}) {
+    Layout l;
+    l.pp = row.pp;
+    l.vpp = row.vpp;
+    const Result<Split> split = split_layers(row.layers, l, stack("megatron"));
+    ASSERT_TRUE(split.ok()) << split.error().text();
+    EXPECT_EQ(split->layers, row.split) << row.layers << " over " << row.pp << " x " << row.vpp;
+    EXPECT_EQ(split->chunks.size(), static_cast<std::size_t>(row.pp * row.vpp));
+    Stack before = stack("megatron");
+    before.stage_layouts = false;
+    EXPECT_FALSE(split_layers(row.layers, l, before).ok());
   }
   Stack even_only = stack("megatron");
   even_only.uneven_stages = false;

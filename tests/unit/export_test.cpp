@@ -13,6 +13,8 @@
 #include "src/adapt/recipe_words.hpp"
 #include "src/base/csv.hpp"
 #include "src/base/embedded.hpp"
+#include "src/run/estimate.hpp"
+#include "src/view/json.hpp"
 
 namespace preflop {
 namespace {
@@ -73,6 +75,8 @@ std::vector<Case> cases() {
       {"megatron-bridge", "config.py",
        request("deepseek-v3", "1024xh100-sxm",
                {{"tp", "2"}, {"pp", "8"}, {"ep", "64"}, {"recompute", "mla_up_proj,mlp"}})},
+      {"megatron-bridge", "config.py",
+       request("deepseek-v3", "256xgb200", {{"pp", "4"}, {"vpp", "4"}, {"ep", "64"}, {"mtp", "1"}})},
       {"torchtitan", "config.py", request("llama3-8b", "8xh100-sxm", {{"stack", "torchtitan"}, {"recompute", "full"}})},
       {"torchtitan", "config.py",
        request("llama3-70b", "64xh100-sxm",
@@ -202,6 +206,51 @@ torchrun --nnodes $NODES --nproc-per-node 8 pretrain_gpt.py \
   whole.on = "64xh100-sxm";
   const auto problem = pose(whole, catalogues());
   ASSERT_TRUE(problem.ok()) << problem.error().text();
+}
+
+// Virtual stages that follow no rule with options of its own: Megatron's layout string.
+TEST(Export, VirtualStagesAsALayout) {
+  const Request asked = request("deepseek-v3", "256xgb200", {{"pp", "8"}, {"vpp", "4"}, {"ep", "32"}, {"mtp", "1"}});
+  const auto problem = pose(asked, catalogues());
+  ASSERT_TRUE(problem.ok()) << problem.error().text();
+  const auto out = export_to("megatron-bridge", *problem, asked);
+  ASSERT_TRUE(out.ok()) << out.error().text();
+  std::string wanted = "Et";
+  for (int i = 0; i < 30; ++i) wanted += "|t*2";
+  EXPECT_NE(out->text.find("pipeline_model_parallel_layout = \"" + wanted + "|mL\""), std::string::npos) << out->text;
+}
+
+TEST(Import, ReadsLayoutsOfStages) {
+  const std::string script =
+      "python pretrain_gpt.py --num-layers 61 --hidden-size 1024 --ffn-hidden-size 4096 --num-attention-heads 16 "
+      "--vocab-size 1000 --seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 64 ";
+  const auto keys = [&](const std::string& more) {
+    const auto r = import_megatron(script + more, "run.sh");
+    EXPECT_TRUE(r.ok()) << (r.ok() ? "" : r.error().text());
+    return r ? r->keys : Request{}.keys;
+  };
+  auto plain = keys("--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'Et*15|(t*16|)*2t*14,L'");
+  EXPECT_EQ(plain["layers_per_stage"], "15,16,16,14");
+  EXPECT_FALSE(plain.contains("vpp"));
+  auto chunks = keys("--pipeline-model-parallel-size 8 --pipeline-model-parallel-layout 'Et|(tt|)*30mL'");
+  EXPECT_EQ(chunks["vpp"], "4");
+  EXPECT_FALSE(chunks.contains("layers_per_stage"));
+  for (const char* odd : {"'E|(t'", "'t*'", "'Q'", "'(((t)*9999)*9999'", "'E*99999999999999999999'"})
+    keys(std::string("--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout ") + odd);
+}
+
+TEST(Import, RunsOfSamplesStayRunsOfSamples) {
+  const Request asked =
+      request("llama3-8b", "8xh100-sxm", {{"samples", "1000"}, {"mean_length", "300"}, {"packing", "on"}});
+  const auto problem = pose(asked, catalogues());
+  ASSERT_TRUE(problem.ok()) << problem.error().text();
+  const Estimate e = estimate<double>(problem->analysed, problem->cluster);
+  const auto back = import_result(json_text(estimate_json_value(e)), "x.json");
+  ASSERT_TRUE(back.ok()) << back.error().text();
+  const auto again = pose(*back, catalogues());
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_EQ(*again->analysed.recipe.tokens, *problem->analysed.recipe.tokens);
+  EXPECT_EQ(again->analysed.recipe.sample_tokens, 300);
 }
 
 TEST(Import, RefusesWhatItCannotRead) {

@@ -288,6 +288,15 @@ TEST(RowRequest, CellsThatNoKeyTakesAreNamed) {
   EXPECT_TRUE(has(r.not_modelled, "packing=squad (taken as full sequences)"));
 }
 
+TEST(RowRequest, PackedSamplesAttendWithinThemselves) {
+  const RowRequest r = request(
+      "id,stack,model,gpu,gpus,seq,gbs,mbs,packing,mean_length,step_s\na,megatron,llama3-8b,h100-sxm,8,4096,8,1,squad,"
+      "206,1\n");
+  EXPECT_EQ(key(r, "packing"), "on");
+  EXPECT_EQ(key(r, "mean_length"), "206");
+  EXPECT_TRUE(r.not_modelled.empty());
+}
+
 TEST(Readings, OneForEachQuantity) {
   const RowRequest r = request(
       "id,model,gpu,gpus,seq,gbs,mbs,step_s,tok_s_gpu,peak_mem_gib,mem_kind,reserved_gib,device_gib\na,llama3-8b,h100-"

@@ -145,6 +145,29 @@ TEST(Run, FineTuningFollowsFromSamples) {
   EXPECT_EQ(padded.run->tokens.number(), 52000.0 * 3 * 512);
 }
 
+// Shorter samples, less attention: never more time, and none where a sample fills the sequence.
+TEST(Run, PackedSamplesAttendWithinThemselves) {
+  const auto attention = [](const std::string& more) {
+    const Result<Problem> p =
+        pose(*request_from_json(R"({"model": "llama3-8b", "on": "8xh100-sxm", "tp": 1, "seq": 8192)" + more + "}"),
+             catalogues());
+    EXPECT_TRUE(p.ok()) << (p.ok() ? "" : p.error().text());
+    const Estimate e = p ? estimate<double>(p->analysed, p->cluster) : Estimate{};
+    const nlohmann::json step = estimate_json_value(e)["step"];
+    return step["breakdown"]["attention"].get<double>();
+  };
+  const double whole = attention(R"(, "samples": 1000000)");
+  double before = whole;
+  for (const char* mean : {"8192", "4096", "1000", "200", "20"}) {
+    const double now = attention(std::string(R"(, "samples": 1000000, "packing": "on", "mean_length": )") + mean);
+    EXPECT_LE(now, before) << mean;
+    before = now;
+  }
+  EXPECT_LT(before, 0.2 * whole);
+  EXPECT_EQ(attention(R"(, "samples": 1000000, "packing": "on")"), whole);
+  EXPECT_EQ(attention(R"(, "samples": 1000000, "packing": "off", "mean_length": 200)"), whole);
+}
+
 TEST(Run, ChinchillaIsTwentyTokensAParameter) {
   const Estimate e = run_of(R"(, "tokens": "chinchilla")");
   EXPECT_EQ(e.run->tokens.number(), 20 * e.model.params_active.real());

@@ -52,6 +52,19 @@ std::string rest_line(const Problem& problem, const Request& request, const std:
   return out + "\n";
 }
 
+std::string stage_layout(const Problem& problem) {
+  const Analysed& a = problem.analysed;
+  if (!a.split_how.starts_with("equal chunks")) return "";
+  std::string out = "E";
+  for (std::size_t i = 0; i < a.chunk_layers.size(); ++i) {
+    const std::int64_t layers = a.chunk_layers[i];
+    if (i > 0) out += '|';
+    if (layers > 0) out += layers > 1 ? "t*" + std::to_string(layers) : "t";
+  }
+  for (std::int64_t i = 0; i < a.recipe.mtp; ++i) out += 'm';
+  return out + 'L';
+}
+
 std::int64_t processes_per_node(const Problem& problem) {
   return std::min(problem.cluster.gpus, problem.cluster.gpus_per_node);
 }

@@ -36,6 +36,8 @@ Result<Exported> export_slurm(const Problem& problem, const Request& request);
 // "# preflop: model=llama3-70b on=64xh100-sxm ..." of everything but the keys that the file carries itself.
 std::string rest_line(const Problem& problem, const Request& request, const std::vector<std::string>& carried,
                       std::vector<std::string>& left_out);
+// Megatron's layout string of the virtual stages, "Et*4|t*4|tmL", where they follow no rule that has options; else "".
+std::string stage_layout(const Problem& problem);
 // "8" for nodes of 8 GPUs.
 std::int64_t processes_per_node(const Problem& problem);
 // "preflop_llama3_70b_64gpu"

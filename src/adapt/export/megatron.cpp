@@ -100,6 +100,8 @@ Status layout_options(Script& s, const Problem& p) {
   if (p.analysed.split_how.starts_with("embedding and loss")) {
     s.option("--account-for-embedding-in-pipeline-split");
     s.option("--account-for-loss-in-pipeline-split");
+  } else if (const std::string layout = stage_layout(p); !layout.empty()) {
+    s.option("--pipeline-model-parallel-layout", "'" + layout + "'");
   } else if (!p.analysed.split_how.empty()) {
     const auto& stages = p.analysed.stages;
     for (std::size_t i = 2; i + 1 < stages.size(); ++i) {

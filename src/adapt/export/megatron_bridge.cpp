@@ -35,6 +35,8 @@ Result<Exported> export_megatron_bridge(const Problem& p, const Request& request
   if (p.analysed.split_how.starts_with("embedding and loss")) {
     c.set("model.account_for_embedding_in_pipeline_split", true);
     c.set("model.account_for_loss_in_pipeline_split", true);
+  } else if (const std::string layout = stage_layout(p); !layout.empty()) {
+    c.set("model.pipeline_model_parallel_layout", quoted_python(layout));
   } else if (!p.analysed.split_how.empty()) {
     c.set("model.num_layers_in_first_pipeline_stage", stages.front().layer_count());
     c.set("model.num_layers_in_last_pipeline_stage", stages.back().layer_count());

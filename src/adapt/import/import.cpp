@@ -46,6 +46,10 @@ bool derived(const std::string& key, const Json& recipe) {
   if (key == "schedule") return pp != nullptr && *pp == 1;
   // Without experts these say nothing.
   const Json* value = member(recipe, key.c_str());
+  if (key == "tokens") {
+    const Json* samples = member(recipe, "samples");
+    return samples != nullptr && !samples->is_null();  // they follow from the samples
+  }
   if (key == "imbalance") return value != nullptr && value->is_number() && *value == 1;
   if (key == "capacity_factor" || key == "mtp") return value != nullptr && value->is_number() && *value == 0;
   return false;

@@ -92,6 +92,40 @@ std::string shape(const Options& o) {
   return out;
 }
 
+// Layers of every virtual stage of "Et*4|(t*4|)*14tmL": E embedding, t layer, m multi-token prediction, L loss;
+// "*N" repeats the letter or the parenthesis before it. Empty: not of that form.
+std::vector<std::int64_t> layers_of_layout(std::string_view text) {
+  std::string flat;
+  std::size_t unit = 0, open = std::string::npos;  // where what "*N" repeats begins
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '(' && open == std::string::npos) {
+      open = flat.size();
+    } else if (c == ')' && open != std::string::npos) {
+      unit = open;
+      open = std::string::npos;
+    } else if (c == '*') {
+      std::int64_t times = 0;
+      while (i + 1 < text.size() && text[i + 1] >= '0' && text[i + 1] <= '9' && times < 1000)
+        times = times * 10 + (text[++i] - '0');
+      const std::string again = flat.substr(unit);
+      if (times < 1 || again.size() * static_cast<std::size_t>(times) > 100'000) return {};
+      for (std::int64_t k = 1; k < times; ++k) flat += again;
+    } else if (std::string_view("EtmL|").find(c) != std::string_view::npos) {
+      unit = flat.size();
+      flat += c;
+    } else if (c != ',' && c != ' ') {
+      return {};
+    }
+  }
+  std::vector<std::int64_t> out(1, 0);
+  for (const char c : flat) {
+    if (c == '|') out.push_back(0);
+    out.back() += c == 't' ? 1 : 0;
+  }
+  return out;
+}
+
 void read_pipeline(const Options& o, Request& out) {
   const std::int64_t pp = std::max<std::int64_t>(1, o.number("--pipeline-model-parallel-size"));
   if (o.has("--num-virtual-stages-per-pipeline-rank")) {
@@ -99,6 +133,16 @@ void read_pipeline(const Options& o, Request& out) {
   } else if (const std::int64_t each = o.number("--num-layers-per-virtual-pipeline-stage"); each > 0) {
     out.keys["vpp"] = std::to_string(std::max<std::int64_t>(1, o.number("--num-layers") / (pp * each)));
   }
+  // A layout of plain stages is a split; one of virtual stages is dealt by the stack's rule.
+  const std::vector<std::int64_t> given = layers_of_layout(o.value("--pipeline-model-parallel-layout"));
+  if (pp > 1 && given.size() == static_cast<std::size_t>(pp)) {
+    std::string split;
+    for (const std::int64_t layers : given) split += (split.empty() ? "" : ",") + std::to_string(layers);
+    out.keys["layers_per_stage"] = split;
+    return;
+  }
+  if (pp > 1 && given.size() > 1 && given.size() % static_cast<std::size_t>(pp) == 0)
+    out.keys["vpp"] = std::to_string(given.size() / static_cast<std::size_t>(pp));
   const std::int64_t first = o.number("--decoder-first-pipeline-num-layers"),
                      last = o.number("--decoder-last-pipeline-num-layers");
   const std::int64_t layers = o.number("--num-layers");

@@ -159,7 +159,9 @@ class Pricer {
   void add_attention(const WorkItem& w) {
     constexpr double kBackwardWork = 2.5;
     constexpr double kTailOfBackward = 0.5;  // backward runs over keys, too: idle neighbours matter less
-    const double keys = visible(w, Visible::causal);
+    double keys = visible(w, Visible::causal);
+    // A packed sample is a sequence of its own.
+    if (recipe_.sample_tokens > 0 && !w.all_keys) keys = std::min(keys, recipe_.sample_tokens / 2);
     const double cp = static_cast<double>(recipe_.layout.cp);
     const double own = static_cast<double>(recipe_.seq) / (prices_.ring_attention ? cp : 1);
     const double seq = std::min(own, 2 * keys);
