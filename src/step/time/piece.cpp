@@ -244,24 +244,28 @@ class Pricer {
 
   bool has_experts() const { return block_.top_k > 0; }
 
-  // The host issues the kernels of a block; where that takes as long as the kernels, the GPU waits. The longer of
-  // the two counts, with a soft corner.
+  // The host issues the kernels of a block, a third of them forward; where that takes as long as the kernels, the
+  // GPU waits. The longer of the two counts, with a soft corner: each direction by itself, for a shorter one must
+  // not lengthen the other.
   void add_host() {
-    constexpr double kCorner = 4;
     const N experts =
         leaf<N>(block_.local_experts, [] { return Origin{"experts on this GPU", "", "experts / ep", {}}; });
     const N second = has_experts() ? N(1.0) : prices_.host_mlp;
     const N host = prices_.host_block * (N(1.0) + second) + prices_.host_expert * experts;
     if (plain(host) <= 0) return;
-    const N gpu = (sum_of(out_.forward) + sum_of(out_.backward)).number();
+    constexpr double kForwardShare = 1.0 / 3;
+    wait_for_host(out_.forward, host * N(kForwardShare));
+    wait_for_host(out_.backward, host * N(1 - kForwardShare));
+  }
+
+  static void wait_for_host(Parts<N>& busy, const N& host) {
+    constexpr double kCorner = 4;
+    const N gpu = sum_of(busy).number();
     const double corner = corner_factor(plain(gpu), plain(host), kCorner);
     const N together = larger(gpu, host) * leaf<N>(corner, [] {
                          return Origin{"host and GPU wait for each other", "", "src/cost/kernels", {}};
                        });
-    const Seconds<N> waiting(named(together - gpu, "waiting for the host", "s"));
-    constexpr double kForwardShare = 1.0 / 3;
-    put(out_.forward, Lost::launch, waiting * N(kForwardShare));
-    put(out_.backward, Lost::launch, waiting * N(1 - kForwardShare));
+    put(busy, Lost::launch, Seconds<N>(named(together - gpu, "waiting for the host", "s")));
   }
 
   const BlockCost& block_;
