@@ -54,7 +54,7 @@ void set_routed_rows(Extents& extents, const Block& block, const Setting& settin
 
 }  // namespace
 
-BlockCost analyse(const Block& block, const Setting& setting) {
+BlockCost analyse_weights(const Block& block, const Setting& setting) {
   BlockCost out;
   out.extents = block.extents;
   out.extents[Axis::batch] = setting.micro_batch;
@@ -70,8 +70,13 @@ BlockCost analyse(const Block& block, const Setting& setting) {
     const Count multiple = std::max<std::int64_t>(1, static_cast<std::int64_t>(setting.stack->vocab_multiple.value));
     out.extents[Axis::vocab] = round_up(block.extents[Axis::vocab], multiple * Count(setting.mesh.tp));
   }
-  const Link l = link(block, setting.mesh);
   collect_weights(out, block, setting.mesh);
+  return out;
+}
+
+BlockCost analyse(const Block& block, const Setting& setting) {
+  BlockCost out = analyse_weights(block, setting);
+  const Link l = link(block, setting.mesh);
   SavedSet saved = saved_set(block, l, out.extents, setting);
   for (const SavedItem& item : saved.kept) out.legal = out.legal && item.volume.elements.valid();
   out.walk = walk_backward(block, l, saved, out.extents, setting);

@@ -23,8 +23,6 @@ std::string without_numbers(std::string_view text) {
   return out;
 }
 
-std::size_t index(PlanAxis axis) { return static_cast<std::size_t>(axis); }
-
 }  // namespace
 
 Cells::Cells(const Question& question, const Space& space, Tables& tables, Sink& sink)
@@ -53,17 +51,17 @@ std::uint64_t Cells::below(std::initializer_list<PlanAxis> axes) const {
   return out * variants_.size();
 }
 
-void Cells::refuse(const Error& error, std::uint64_t count) {
+std::size_t Cells::reason_of(const Error& error, std::uint64_t ordinal) {
   const std::string text = without_numbers(error.where + ": " + error.what);
   const auto [it, fresh] = reason_index_.try_emplace(text, reasons_.size());
-  if (fresh) reasons_.push_back({text, error.text(), 0, space_.ordinal(at_)});
-  reasons_[it->second].count += count;
+  if (fresh) reasons_.push_back({text, error.text(), 0, ordinal});
+  return it->second;
 }
 
 bool Cells::legal(std::uint64_t count) {
   const Status s = check_legal(*question_.model, *question_.stack, recipe_);
   if (s) return true;
-  refuse(s.error(), count);
+  reasons_[reason_of(s.error(), space_.ordinal(at_))].count += count;
   pruned_ += count;
   return false;
 }
@@ -112,10 +110,7 @@ void Cells::reject(Quick quick, std::uint64_t ordinal, std::uint64_t count) {
         error = {"time", "slower than the plans found, even with nothing recomputed", ""};
         break;
     }
-    const std::string text = without_numbers(error.where + ": " + error.what);
-    const auto [it, fresh] = reason_index_.try_emplace(text, reasons_.size());
-    if (fresh) reasons_.push_back({text, error.text(), 0, ordinal});
-    known = static_cast<int>(it->second);
+    known = static_cast<int>(reason_of(error, ordinal));
   }
   reasons_[static_cast<std::size_t>(known)].count += count;
 }
@@ -202,6 +197,7 @@ void Cells::pipelines() {
   set(PlanAxis::hsdp, 0);
   neutral();
   if (variants_.empty()) return;
+  for (Pipelines::Open& o : pipelines_of_pp().open) o.legal.reset();
   short_.assign(
       std::size_t{space_.size(PlanAxis::ep)} * space_.size(PlanAxis::etp) * space_.vpp.size() * space_.split.size(), 0);
   legal_experts_.assign(space_.ep.size() * space_.etp.size(), 1);
@@ -257,6 +253,8 @@ void Cells::experts() {
       l.ep = space_.ep[i];
       l.etp = space_.etp[j];
       context_ = outside_allocator<double>(*question_.stack, l, question_.cluster.gpu).number();
+      weights_.clear();
+      for (std::size_t b = 0; b < tables_.kinds(); ++b) weights_.push_back(&tables_.weights(static_cast<int>(b), at_));
       rows_ready_.assign(space_.recompute.size() * space_.loss.size(), 0);
       rows_.resize(rows_ready_.size());
       structures();
@@ -278,45 +276,6 @@ const std::vector<const BlockRow*>& Cells::rows_of(std::uint32_t recompute, std:
   out.clear();
   for (std::size_t b = 0; b < tables_.kinds(); ++b) out.push_back(&tables_.row(static_cast<int>(b), at));
   return out;
-}
-
-void Cells::structures() {
-  Layout& l = recipe_.layout;
-  const std::uint64_t count =
-      below({PlanAxis::micro_batch, PlanAxis::ep, PlanAxis::etp, PlanAxis::vpp, PlanAxis::split});
-  for (std::uint32_t v = 0; v < space_.vpp.size(); ++v) {
-    if (!wanted(PlanAxis::vpp, v)) continue;
-    set(PlanAxis::vpp, v);
-    l.vpp = space_.vpp[v];
-    for (std::uint32_t s = 0; s < space_.split.size(); ++s) {
-      if (!wanted(PlanAxis::split, s)) continue;
-      set(PlanAxis::split, s);
-      const Structure& found = tables_.structure(at_);
-      if (!found.exists) {
-        pruned_ += count;
-        reject(Quick::same, space_.ordinal(at_), count);
-        continue;
-      }
-      set_schedule();
-      if (l.vpp > 1 && l.pp > 1 && recipe_.micro_batches() % l.pp != 0) {
-        pruned_ += count;
-        reject(Quick::interleave, space_.ordinal(at_), count);
-        continue;
-      }
-      if (found.refused) {
-        pruned_ += count;
-        refuse(*found.refused, count);
-        continue;
-      }
-      l.zero = space_.zero[variants_.front().zero];
-      l.hsdp = space_.hsdp[variants_.front().hsdp];
-      if (legal(count)) structure(found);
-    }
-  }
-  set(PlanAxis::vpp, 0);
-  set(PlanAxis::split, 0);
-  l.vpp = 1;
-  set_schedule();
 }
 
 // States do not shrink where the micro-batch grows: a pipeline whose states were too much stays so.
@@ -344,16 +303,20 @@ std::size_t Cells::pipeline_slot() const {
   return out;
 }
 
+// What times of this pipeline need.
+void Cells::set_times(const Structure& structure) {
+  if (!timed_ || schedule_ready_ || structure.classes.empty()) return;
+  schedule_ready_ = true;
+  const auto& layers = structure.classes.front().stage.layers;
+  const int first = layers.empty() ? question_.model->embedding : layers.front().block;
+  schedule_ = schedule_of(recipe_, rows_of(0, 0)[static_cast<std::size_t>(first)]->block,
+                          static_cast<double>(question_.cluster.nodes()), tables_.prices(recipe_.layout.vpp > 1, true));
+}
+
 void Cells::structure(const Structure& structure) {
-  const Layout& l = recipe_.layout;
   if (!only_ && short_before()) return;
   prepare(structure);
-  if (timed_ && !structure.classes.empty()) {
-    const auto& layers = structure.classes.front().stage.layers;
-    const int first = layers.empty() ? question_.model->embedding : layers.front().block;
-    schedule_ = schedule_of(recipe_, rows_of(0, 0)[static_cast<std::size_t>(first)]->block,
-                            static_cast<double>(question_.cluster.nodes()), tables_.prices(l.vpp > 1, true));
-  }
+  schedule_ready_ = false;
   bool any = false;
   for (const Variant& v : variants_) {
     any = any || v.feasible;
@@ -363,6 +326,7 @@ void Cells::structure(const Structure& structure) {
     short_[pipeline_slot()] = 1;
     return;
   }
+  set_times(structure);
   for (std::uint32_t c = 0; c < space_.loss.size(); ++c) {
     if (!wanted(PlanAxis::loss, c)) continue;
     set(PlanAxis::loss, c);

@@ -63,18 +63,40 @@ class Cells {
     std::vector<const StageForms*> forms;    // by class
     std::vector<std::vector<double>> bytes;  // by class and form: what follows parameters, and the residue
   };
+  // The splits of a pipeline: those that can be, and those that cannot, as many for one reason.
+  struct Pipelines {
+    struct Open {
+      std::uint32_t vpp = 0, split = 0;
+      const Structure* structure = nullptr;
+      std::optional<bool> legal;  // in the cell that is looked at
+      std::size_t reason = 0;     // where it is not
+    };
+    struct Closed {
+      std::uint32_t vpp = 0, split = 0;  // of the first
+      std::uint64_t splits = 0;
+      std::optional<std::size_t> reason;  // none: another ordinal is the same
+    };
+    bool ready = false;
+    std::vector<Open> open;
+    std::vector<Closed> closed;
+  };
   bool wanted(PlanAxis axis, std::uint32_t digit) const;
   void set(PlanAxis axis, std::uint32_t digit) { at_[static_cast<std::size_t>(axis)] = digit; }
   std::uint64_t below(std::initializer_list<PlanAxis> axes) const;  // legal zero and hsdp, given these digits
   bool legal(std::uint64_t count);
-  void refuse(const Error& error, std::uint64_t count);
+  std::size_t reason_of(const Error& error, std::uint64_t ordinal);
   void neutral();
   void set_schedule();
   void pipelines();
   void micro_batches();
   void experts();
+  Pipelines& pipelines_of_pp();
+  void set_pipeline(std::uint32_t vpp, std::uint32_t split);
+  void close(const Pipelines::Closed& closed, std::uint64_t count);
+  bool open(Pipelines::Open& open, std::uint64_t count);
   void structures();
   void structure(const Structure& structure);
+  void set_times(const Structure& structure);
   bool short_before();
   std::size_t pipeline_slot() const;  // of ep, etp, vpp and split
   void price(const Structure& structure, std::uint32_t recompute, std::uint32_t loss);
@@ -100,9 +122,12 @@ class Cells {
   bool sums_ = false;  // reserved memory is more than a factor of the peak
   double capacity_ = 0, context_ = 0, reserved_factor_ = 1;
   std::vector<Variant> variants_;
+  std::vector<Pipelines> pipelines_;      // by pp
+  std::vector<const BlockRow*> weights_;  // of the blocks, under ep and etp
+  bool schedule_ready_ = false;
   std::vector<char> legal_experts_;
   std::vector<char> short_;  // by pipeline_slot(): states alone are too much, at a smaller micro-batch
-  std::vector<double> flights_, residues_;
+  std::vector<double> flights_;
   std::vector<StageRun<double>> runs_;
   bool runs_ready_ = false;
   Schedule<double> schedule_;

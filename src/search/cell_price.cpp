@@ -5,17 +5,14 @@
 
 namespace preflop {
 
-// What the layouts of one pipeline share: flights, states, what the forms leave out.
+// What the layouts of one pipeline share: flights, states, what the forms leave out. Weights are all that it asks of
+// the blocks.
 void Cells::prepare(const Structure& structure) {
   Layout& l = recipe_.layout;
-  const std::vector<const BlockRow*>& rows = rows_of(0, 0);
+  const std::vector<const BlockRow*>& rows = weights_;
   const std::int64_t m = recipe_.micro_batches();
   flights_.clear();
-  residues_.clear();
-  for (const StageClass& kind : structure.classes) {
-    flights_.push_back(in_flight(l, kind.stage.index, m));
-    residues_.push_back(tables_.residue(kind, recipe_, at_, rows));
-  }
+  for (const StageClass& kind : structure.classes) flights_.push_back(in_flight(l, kind.stage.index, m));
   for (Variant& v : variants_) {
     l.zero = space_.zero[v.zero];
     l.hsdp = space_.hsdp[v.hsdp];
@@ -29,8 +26,9 @@ void Cells::prepare(const Structure& structure) {
       v.forms.push_back(&f);
       v.sizes.push_back({flights_[k], parameters_of(f, rows, false), parameters_of(f, rows, true), dense, expert});
       v.bytes[k].clear();
+      const double residue = tables_.residue(structure.classes[k], recipe_, at_, rows);
       for (const StageForm& form : f.forms) {
-        v.bytes[k].push_back(residues_[k] + evaluate(form.states, rows, v.sizes[k]));
+        v.bytes[k].push_back(residue + evaluate(form.states, rows, v.sizes[k]));
         if (form.moment == Moment::init) most = std::max(most, v.bytes[k].back());
       }
     }
@@ -68,6 +66,7 @@ void Cells::exclude(const Structure& structure, const Variant& v) {
   const double nearest = sink_.nearest_needed();
   const bool others_fit = sink_.slowest_of_use() < std::numeric_limits<double>::infinity();
   const bool hopeless = (others_fit || (nearest >= 0 && least >= nearest)) && !only_;
+  if (!hopeless) set_times(structure);
   for (std::uint32_t r = 0; r < space_.recompute.size() && !hopeless; ++r) {
     for (std::uint32_t c = 0; c < space_.loss.size(); ++c) {
       if (!wanted(PlanAxis::recompute, r) || !wanted(PlanAxis::loss, c)) continue;

@@ -75,10 +75,36 @@ const char* name(PlanAxis axis) {
 }
 
 std::uint32_t Space::size(PlanAxis axis) const {
-  const std::size_t sizes[kPlanAxes] = {tp.size(),    cp.size(),          sp.size(),  pp.size(),  vpp.size(),
-                                        split.size(), micro_batch.size(), ep.size(),  etp.size(), recompute.size(),
-                                        loss.size(),  zero.size(),        hsdp.size()};
-  return static_cast<std::uint32_t>(sizes[static_cast<int>(axis)]);
+  const auto of = [](const auto& values) { return static_cast<std::uint32_t>(values.size()); };
+  switch (axis) {
+    case PlanAxis::tp:
+      return of(tp);
+    case PlanAxis::cp:
+      return of(cp);
+    case PlanAxis::sp:
+      return of(sp);
+    case PlanAxis::pp:
+      return of(pp);
+    case PlanAxis::vpp:
+      return of(vpp);
+    case PlanAxis::split:
+      return of(split);
+    case PlanAxis::micro_batch:
+      return of(micro_batch);
+    case PlanAxis::ep:
+      return of(ep);
+    case PlanAxis::etp:
+      return of(etp);
+    case PlanAxis::recompute:
+      return of(recompute);
+    case PlanAxis::loss:
+      return of(loss);
+    case PlanAxis::zero:
+      return of(zero);
+    case PlanAxis::hsdp:
+      return of(hsdp);
+  }
+  return 1;
 }
 
 std::uint64_t Space::size() const {

@@ -35,6 +35,7 @@ enum class PlanAxis : std::uint8_t {
 };
 inline constexpr int kPlanAxes = 13;
 const char* name(PlanAxis axis);
+constexpr std::size_t index(PlanAxis axis) { return static_cast<std::size_t>(axis); }
 
 // One position per axis.
 using Position = std::array<std::uint32_t, kPlanAxes>;

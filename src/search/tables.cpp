@@ -40,6 +40,22 @@ StageClass make_class(const Model& model, const Stage& stage) {
   return out;
 }
 
+double weights_of(const Items& items) {
+  double out = 0;
+  for (const Item item : {Item::dense, Item::tied, Item::with_head, Item::expert})
+    out += items[static_cast<std::size_t>(item)];
+  return out;
+}
+
+// Has some state of an optimizer, or a weight itself, not every weight? The forms count each state for all of them.
+bool states_of_some_weights(const Question& question) {
+  const ScaledPrecision* scaled = question.stack->precision(question.recipe.precision);
+  if (scaled != nullptr && scaled->replaces_weights) return true;
+  const Result<const Optimizer*> optimizer = find_optimizer(question.recipe.optimizer);
+  return optimizer && std::any_of((*optimizer)->slots.begin(), (*optimizer)->slots.end(),
+                                  [](const OptimizerSlot& slot) { return slot.over != OptimizerSlot::Over::all; });
+}
+
 }  // namespace
 
 double evaluate(const Linear& form, const std::vector<const BlockRow*>& rows, const StageSizes& sizes) {
@@ -105,6 +121,13 @@ Tables::Tables(const Question& question, const Space& space) : question_(questio
     canonical_.push_back(std::move(canonical));
     index_.emplace_back(positions, -1);
   }
+  weights_.resize(kinds);
+  for (auto& of_block : weights_)
+    of_block.resize(std::size_t{2} * space.tp.size() * space.ep.size() * space.etp.size());
+  structures_.resize(space.pp.size() * space.vpp.size() * space.split.size());
+  const ScaledPrecision* scaled = question.stack->precision(question.recipe.precision);
+  residue_by_shards_ = states_of_some_weights(question);
+  residue_by_layers_ = residue_by_shards_ || (scaled != nullptr && scaled->weight_copies > 0);
   largest_matters_ = std::any_of(question.stack->live.begin(), question.stack->live.end(),
                                  [](const LiveRule& rule) { return rule.unit == LiveRule::Unit::layer; });
   for (const auto pp : space.pp) {
@@ -135,8 +158,7 @@ BlockRow Tables::make_row(int block, const Position& at) const {
   out.block = analyse(rewritten_[b][r.layout.cp > 1 ? 1 : 0], setting);
   out.legal = out.block.legal;
   out.items = items_of(out.block);
-  for (const Item item : {Item::dense, Item::tied, Item::with_head, Item::expert})
-    out.weights += out.items[static_cast<std::size_t>(item)];
+  out.weights = weights_of(out.items);
   for (std::size_t kind = 0; kind < 2 && !prices_.empty(); ++kind) {
     if (!accumulates_[kind]) continue;
     out.pieces[kind] = price_block(out.block, r, question_.model->is_layer(block),
@@ -174,11 +196,29 @@ const BlockRow& Tables::row(int block, const Position& at) {
   return *rows_[static_cast<std::size_t>(slot)];
 }
 
+const BlockRow& Tables::weights(int block, const Position& at) {
+  const std::size_t b = static_cast<std::size_t>(block);
+  const bool experts = rewritten_[b][0].extents[Axis::experts].get() > 0;
+  const bool cp = space_.cp[digit(at, PlanAxis::cp)] > 1;
+  std::size_t n = digit(at, PlanAxis::tp) * 2 + (cp ? 1 : 0);
+  n = n * space_.ep.size() + (experts ? digit(at, PlanAxis::ep) : 0);
+  n = n * space_.etp.size() + (experts ? digit(at, PlanAxis::etp) : 0);
+  std::unique_ptr<BlockRow>& slot = weights_[b][n];
+  if (slot) return *slot;
+  slot = std::make_unique<BlockRow>();
+  const Setting setting =
+      setting_of(*question_.model, *question_.stack, digits_at(question_, space_, at), segments_.front(), block);
+  slot->block = analyse_weights(rewritten_[b][cp ? 1 : 0], setting);
+  slot->legal = slot->block.legal;
+  slot->items = items_of(slot->block);
+  slot->weights = weights_of(slot->items);
+  return *slot;
+}
+
 const Structure& Tables::structure(const Position& at) {
-  const std::array<std::uint32_t, 3> key = {at[static_cast<std::size_t>(PlanAxis::pp)],
-                                            at[static_cast<std::size_t>(PlanAxis::vpp)],
-                                            at[static_cast<std::size_t>(PlanAxis::split)]};
-  std::unique_ptr<Structure>& slot = structures_[key];
+  const std::array<std::size_t, 3> key = {digit(at, PlanAxis::pp), digit(at, PlanAxis::vpp),
+                                          digit(at, PlanAxis::split)};
+  std::unique_ptr<Structure>& slot = structures_[(key[0] * space_.vpp.size() + key[1]) * space_.split.size() + key[2]];
   if (slot) return *slot;
   slot = std::make_unique<Structure>();
   Structure& out = *slot;
@@ -211,6 +251,11 @@ const Structure& Tables::structure(const Position& at) {
       continue;
     }
     out.classes.push_back(make_class(model, stage));
+    StageClass& made = out.classes.back();
+    std::vector<std::pair<int, std::int64_t>> family = made.runs;
+    for (auto& run : family) run.second = residue_by_layers_ ? run.second : 1;
+    made.family = static_cast<std::size_t>(std::find(families_.begin(), families_.end(), family) - families_.begin());
+    if (made.family == families_.size()) families_.push_back(std::move(family));
   }
   return out;
 }
@@ -243,23 +288,22 @@ const StageForms& Tables::forms(const StageClass& kind, bool pipeline, int zero,
   return *cached;
 }
 
-double Tables::residue(const StageClass& kind, const Recipe& recipe, const Position& at,
-                       const std::vector<const BlockRow*>& rows) {
-  auto found = std::find_if(residues_.begin(), residues_.end(), [&](const auto& r) { return r.first == kind.blocks; });
-  if (found == residues_.end()) found = residues_.insert(residues_.end(), {kind.blocks, {}});
-  const std::array<std::uint32_t, 6> key = {at[0],
-                                            at[1],
-                                            at[2],
-                                            at[static_cast<std::size_t>(PlanAxis::micro_batch)],
-                                            at[static_cast<std::size_t>(PlanAxis::ep)],
-                                            at[static_cast<std::size_t>(PlanAxis::etp)]};
-  const auto known = found->second.find(key);
-  if (known != found->second.end()) return known->second;
-  Analysed a;
-  a.model = question_.model;
-  a.stack = question_.stack;
-  a.recipe = recipe;
-  for (const BlockRow* row : rows) a.blocks.push_back(row->block);
+// The stage's blocks by their weights, as the ledger takes them.
+const Analysed& Tables::analysed(const Recipe& recipe, const std::vector<const BlockRow*>& rows) {
+  if (scratch_rows_ != rows) {
+    scratch_rows_ = rows;
+    scratch_.model = question_.model;
+    scratch_.stack = question_.stack;
+    scratch_.blocks.clear();
+    for (const BlockRow* row : rows) scratch_.blocks.push_back(row->block);
+  }
+  scratch_.recipe = recipe;
+  for (BlockCost& block : scratch_.blocks) block.extents[Axis::batch] = recipe.micro_batch;
+  return scratch_;
+}
+
+double Tables::all_residue(const StageClass& kind, const Recipe& recipe, const std::vector<const BlockRow*>& rows) {
+  const Analysed& a = analysed(recipe, rows);
   double bytes = 0;
   for (const Line& line : lines_at(a, kind.stage, Moment::init)) bytes += line.bytes();
   StageSizes sizes;
@@ -270,8 +314,36 @@ double Tables::residue(const StageClass& kind, const Recipe& recipe, const Posit
   sizes.dense = parameters_of(f, rows, false);
   sizes.expert = parameters_of(f, rows, true);
   const StageForm& init = f.forms.front();
-  bytes -= evaluate(init.states, rows, sizes) + evaluate(init.activations, rows, sizes);
-  found->second[key] = bytes;
+  return bytes - evaluate(init.states, rows, sizes) - evaluate(init.activations, rows, sizes);
+}
+
+double Tables::residue(const StageClass& kind, const Recipe& recipe, const Position& at,
+                       const std::vector<const BlockRow*>& rows) {
+  const auto number = [&](PlanAxis axis) { return static_cast<std::int64_t>(digit(at, axis)); };
+  std::array<std::int64_t, 10> key = {static_cast<std::int64_t>(kind.family),
+                                      number(PlanAxis::tp),
+                                      number(PlanAxis::cp),
+                                      number(PlanAxis::sp),
+                                      number(PlanAxis::micro_batch),
+                                      number(PlanAxis::ep),
+                                      number(PlanAxis::etp),
+                                      0,
+                                      0,
+                                      0};
+  if (residue_by_shards_) {
+    key[7] = recipe.layout.zero;
+    key[8] = shard_group(recipe.layout, false);
+    key[9] = shard_group(recipe.layout, true);
+  }
+  const auto known = residues_.find(key);
+  if (known != residues_.end()) return known->second;
+  double bytes = 0;
+  if (residue_by_shards_) {
+    bytes = all_residue(kind, recipe, rows);
+  } else {
+    for (const Line& line : buffer_lines(analysed(recipe, rows), kind.stage)) bytes += line.bytes();
+  }
+  residues_[key] = bytes;
   return bytes;
 }
 

@@ -5,7 +5,6 @@
 
 #include <map>
 #include <memory>
-#include <tuple>
 #include <vector>
 
 #include "src/search/forms.hpp"
@@ -28,6 +27,7 @@ struct StageClass {
   Stage stage;  // the first of them
   std::int64_t count = 1;
   std::vector<int> blocks;                         // embedding, layers, multi-token prediction, head
+  std::size_t family = 0;                          // classes of one residue: of the same blocks, or also as many
   std::vector<std::pair<int, std::int64_t>> runs;  // the same with how often each occurs
   mutable std::vector<const StageForms*> forms;    // by form_index(); filled on demand
 };
@@ -43,13 +43,18 @@ class Tables {
   Tables(const Question& question, const Space& space);
 
   const BlockRow& row(int block, const Position& at);
+  // Its weights alone, for what is decided by states: no pieces, nothing kept, extents of another micro-batch.
+  const BlockRow& weights(int block, const Position& at);
   const Structure& structure(const Position& at);
   // `rows` by block index, under which the largest layer of a stage is looked for.
   const StageForms& forms(const StageClass& kind, bool pipeline, int zero, bool dense_sharded, bool expert_sharded,
                           const std::vector<const BlockRow*>& rows);
-  // Bytes that the forms leave out: caches and workspaces of a stage. `recipe` is the one of `at`.
+  // Bytes that the forms leave out: caches and workspaces of a stage, and states that only some weights have.
+  // `recipe` is the one of `at`; `rows` are weights.
   double residue(const StageClass& kind, const Recipe& recipe, const Position& at,
                  const std::vector<const BlockRow*>& rows);
+  // Does the residue depend on how states are sharded?
+  bool residue_by_shards() const { return residue_by_shards_; }
   // Prices depend on the layout by these alone: are stages interleaved, do gradients accumulate whole (below
   // zero 3), and the loss. Only where the machine's rates are known.
   const Prices<double>& prices(bool interleaved, bool accumulates, std::size_t loss = 0) const {
@@ -63,6 +68,8 @@ class Tables {
  private:
   std::uint32_t recompute_seen(int block, std::uint32_t option) const;
   BlockRow make_row(int block, const Position& at) const;
+  double all_residue(const StageClass& kind, const Recipe& recipe, const std::vector<const BlockRow*>& rows);
+  const Analysed& analysed(const Recipe& recipe, const std::vector<const BlockRow*>& rows);
 
   const Question& question_;
   const Space& space_;
@@ -73,9 +80,14 @@ class Tables {
   std::vector<std::vector<std::uint32_t>> canonical_;  // per block and option: the first one that does the same to it
   std::vector<std::vector<std::int32_t>> index_;       // per block: position -> row, -1
   std::vector<std::unique_ptr<BlockRow>> rows_;
-  std::map<std::array<std::uint32_t, 3>, std::unique_ptr<Structure>> structures_;
+  std::vector<std::vector<std::unique_ptr<BlockRow>>> weights_;  // per block: by tp, cp > 1, ep, etp
+  std::vector<std::unique_ptr<Structure>> structures_;           // by pp, vpp, split
+  std::vector<std::vector<std::pair<int, std::int64_t>>> families_;
   std::vector<std::pair<FormKey, std::unique_ptr<StageForms>>> forms_;
-  std::vector<std::pair<std::vector<int>, std::map<std::array<std::uint32_t, 6>, double>>> residues_;
+  bool residue_by_shards_ = false, residue_by_layers_ = false;
+  std::map<std::array<std::int64_t, 10>, double> residues_;
+  Analysed scratch_;  // of `scratch_rows_`
+  std::vector<const BlockRow*> scratch_rows_;
   std::vector<Prices<double>> prices_;
 };
 

@@ -68,6 +68,8 @@ struct MomentParts {
 template <class N>
 Bytes<N> reserved_bytes(const Stack& stack, const Recipe& recipe, const Bytes<N>& allocated, Moment peak,
                         const std::vector<MomentParts<N>>& moments);
+// Of a stage, at every moment alike: buffers of the stack, and copies of weights in a scaled precision.
+std::vector<Line> buffer_lines(const Analysed& a, const Stage& stage);
 // CUDA context, kernels and communicators.
 template <class N>
 Bytes<N> outside_allocator(const Stack& stack, const Layout& layout, const Gpu& gpu);

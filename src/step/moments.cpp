@@ -231,16 +231,16 @@ void add_walk(std::vector<Line>& out, const BlockCost& block) {
 
 // Activations when one block (the stage's `walking` layer, or its head) runs backward while the
 // stage's other layers of `flights` micro-batches wait. Blocks of the current micro-batch that come
-// after the walking one have been freed.
-void add_activations(std::vector<Line>& out, const Analysed& a, const Stage& stage, double flights,
-                     std::size_t walking) {
+// after the walking one have been freed; so have the others of its own run where it is the `last_of_run`.
+void add_activations(std::vector<Line>& out, const Analysed& a, const Stage& stage, double flights, std::size_t walking,
+                     bool last_of_run) {
   const std::vector<BlockRun> all = runs(a, stage);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const BlockCost& block = cost(a, all[i].block);
     const double count = static_cast<double>(all[i].count);
     add_saved(out, block, count, flights_of(a, all[i].block, flights) - 1, nullptr);
     if (i < walking) add_saved(out, block, count, 1, nullptr);
-    if (i == walking) add_saved(out, block, count - 1, 1, nullptr);
+    if (i == walking && !last_of_run) add_saved(out, block, count - 1, 1, nullptr);
   }
   add_walk(out, cost(a, all[walking].block));
 }
@@ -321,18 +321,6 @@ std::vector<std::size_t> walking_blocks(const Analysed& a, const Stage& stage, M
   return out;
 }
 
-// The first layer runs last: of its own run only it is left, every later run is freed.
-void add_first_layer(std::vector<Line>& out, const Analysed& a, const Stage& stage, double flights,
-                     std::size_t walking) {
-  const std::vector<BlockRun> all = runs(a, stage);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const BlockCost& block = cost(a, all[i].block);
-    add_saved(out, block, static_cast<double>(all[i].count), flights_of(a, all[i].block, flights) - 1, nullptr);
-    if (i < walking) add_saved(out, block, static_cast<double>(all[i].count), 1, nullptr);
-  }
-  add_walk(out, cost(a, all[walking].block));
-}
-
 }  // namespace
 
 Count stage_parameters(const Analysed& a, const Stage& stage, Which which) {
@@ -366,6 +354,13 @@ double state_elements(const Analysed& a, const OptimizerSlot& slot) {
   return out;
 }
 
+std::vector<Line> buffer_lines(const Analysed& a, const Stage& stage) {
+  std::vector<Line> out;
+  add_weight_copies(out, a, stage);
+  add_buffers(out, a, stage);
+  return out;
+}
+
 std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment) {
   std::vector<Line> out;
   const bool at_rest = moment == Moment::init || moment == Moment::end_of_backward || moment == Moment::optimizer_step;
@@ -380,10 +375,8 @@ std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment)
   double most = -1;
   for (const std::size_t walking : walking_blocks(a, stage, moment)) {
     std::vector<Line> lines;
-    if (moment == Moment::first_layer_backward)
-      add_first_layer(lines, a, stage, flights, walking);
-    else
-      add_activations(lines, a, stage, flights, walking);
+    // The first layer runs last: of its own run only it is left.
+    add_activations(lines, a, stage, flights, walking, moment == Moment::first_layer_backward);
     double bytes = 0;
     for (const Line& line : lines) bytes += line.bytes();
     if (bytes <= most) continue;

@@ -1,8 +1,10 @@
 #include "src/step/time/pipeline.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <type_traits>
+#include <vector>
 
 namespace preflop {
 
@@ -25,21 +27,25 @@ class Chains {
   Chains(const StageRun<N>* runs, std::size_t n, const Schedule<N>& q) : runs_(runs), n_(n), q_(q) {}
 
   Seconds<N> longest(const Seconds<N>& slowest) const {
+    constexpr std::size_t kFew = 16;
+    std::array<Run, kFew> small;
+    std::vector<Run> many(n_ > kFew ? n_ : 0);
+    Run* const all = n_ > kFew ? many.data() : small.data();
+    measure(all);
     double best = -1, at = 0;
     Detour in, out;
-    double first = 0;
     for (std::size_t i = 0; i < n_; ++i) {
-      const double last = first + runs_[i].count - 1;
-      for (const double s : {first, last}) {
-        const Detour down = detour(Pass::forward, s), up = detour(Pass::backward, s);
-        const double length = chain<double>(s, down, up);
+      for (const double s : {all[i].first, all[i].last}) {
+        const Longer down = detour(all, i, Pass::forward, s), up = detour(all, i, Pass::backward, s);
+        const double before =
+            (s - all[i].first) * (all[i].pass[0] + all[i].pass[1]) + all[i].before[0] + all[i].before[1];
+        const double length = (all[i].pass[0] + all[i].pass[1]) * passes() + before + down.by + up.by;
         if (length <= best) continue;
         best = length;
         at = s;
-        in = down;
-        out = up;
+        in = down.detour;
+        out = up.detour;
       }
-      first = last + 1;
     }
     const bool few_first = q_.all_forward || together() > best;
     const N length = few_first ? first_of_few<N>() : chain<N>(at, in, out);
@@ -118,25 +124,61 @@ class Chains {
     return V(0.0);
   }
 
-  Detour detour(Pass p, double s) const {
-    Detour best;
-    double most = 0;
-    const auto consider = [&](Detour::Kind kind, double stage) {
-      const double more = extra<double>(p, s, {kind, stage});
-      if (more > most) {
-        most = more;
-        best = {kind, stage};
-      }
-    };
-    const bool long_enough = q_.vpp > 1 ? q_.micro_batches >= 2 * q_.pp : q_.micro_batches > q_.pp - s;
-    if (q_.vpp > 1 && ahead(s) + 1 <= passes()) consider(Detour::Kind::waiting, s);
-    if (!long_enough) return best;
-    double first = 0;
+  // A run in plain numbers, by pass: of one chunk, summed over the stages before it, and the most up to it.
+  struct Run {
+    double first = 0, last = 0;
+    double pass[2] = {0, 0}, before[2] = {0, 0}, most[2] = {0, 0};
+  };
+  void measure(Run* all) const {
     for (std::size_t i = 0; i < n_; ++i) {
-      const double last = first + runs_[i].count - 1;
-      if (last > s) consider(Detour::Kind::aside, last);
-      if (q_.vpp > 1 && last > s && 2 * (last - s) > q_.pp) consider(Detour::Kind::wrapped, last);
-      first = last + 1;
+      Run& run = all[i];
+      run = Run{};
+      run.first = i > 0 ? all[i - 1].last + 1 : 0;
+      run.last = run.first + runs_[i].count - 1;
+      for (const Pass p : {Pass::forward, Pass::backward}) {
+        const std::size_t k = static_cast<std::size_t>(p);
+        run.pass[k] = run.most[k] = pass<double>(i, p);
+        if (i == 0) continue;
+        run.before[k] = all[i - 1].before[k] + all[i - 1].pass[k] * runs_[i - 1].count;
+        run.most[k] = std::max(run.most[k], all[i - 1].most[k]);
+      }
+    }
+  }
+
+  // What extra() says of the longest detour from stage s of run `own`, and which one that is.
+  struct Longer {
+    double by = 0;
+    Detour detour;
+  };
+  Longer detour(const Run* all, std::size_t own, Pass p, double s) const {
+    const std::size_t k = static_cast<std::size_t>(p), o = 1 - k;
+    const Run& here = all[own];
+    Longer best;
+    const auto consider = [&](double more, Detour::Kind kind, double stage) {
+      if (more > best.by) best = {more, {kind, stage}};
+    };
+    const bool interleaved = q_.vpp > 1;
+    const bool long_enough = interleaved ? q_.micro_batches >= 2 * q_.pp : q_.micro_batches > q_.pp - s;
+    if (interleaved && ahead(s) + 1 <= passes())
+      consider((here.most[k] - here.pass[k]) * ahead(s), Detour::Kind::waiting, s);
+    if (!long_enough) return best;
+    const Run& end = all[n_ - 1];
+    const double through = end.before[k] + end.pass[k] * (end.last - end.first + 1);  // all stages
+    const double earlier = (s - here.first) * (here.pass[k] + here.pass[o]) + here.before[k] + here.before[o];
+    double most = here.pass[k];
+    for (std::size_t i = own; i < n_; ++i) {
+      const Run& there = all[i];
+      most = std::max(most, there.pass[k]);
+      if (!(there.last > s)) continue;
+      const double both = there.before[k] + there.before[o] +
+                          (there.pass[k] + there.pass[o]) * (there.last - there.first + 1) - earlier;
+      consider(both + most * ahead(there.last) - here.pass[k] * (ahead(s) + 1) - here.pass[o], Detour::Kind::aside,
+               there.last);
+      const double backwards = 2 * (there.last - s) - q_.pp;
+      if (!interleaved || !(backwards > 0)) continue;
+      const double forwards = ahead(there.last) + backwards;
+      consider(through + there.pass[k] * forwards + there.pass[o] * backwards - here.pass[k] * (forwards + q_.pp),
+               Detour::Kind::wrapped, there.last);
     }
     return best;
   }
