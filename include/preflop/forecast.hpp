@@ -30,6 +30,12 @@ struct BatchRamp {
   std::int64_t start = 0, increment = 0, samples = 0;
 };
 
+// The last part of a run, at another sequence length: as many tokens a step, more context parallelism where it must.
+struct SequencePhase {
+  std::int64_t seq = 0;
+  double tokens = 0;
+};
+
 // A day of the civil calendar.
 struct Date {
   int year = 0, month = 0, day = 0;
@@ -64,12 +70,15 @@ struct RunSettings {
   std::optional<Sourced> evaluation_takes, evaluation_every;  // seconds, every so many steps
   Sourced data_stalls, stragglers;                            // shares of the training time
   std::optional<BatchRamp> ramp;
+  std::vector<SequencePhase> then;  // after the recipe's tokens, in this order
 
   // Fine-tuning: steps follow from samples where they are not packed.
   std::optional<double> sequences;  // of the whole run, each padded to the sequence length
 
   // Money and energy. Absent = unknown.
-  std::optional<Sourced> price;  // USD per GPU-hour
+  std::optional<Sourced> price;    // USD per GPU-hour
+  std::optional<Sourced> storage;  // USD per byte and second, for `kept` checkpoints from the first save on
+  double kept = 1;
   std::optional<Sourced> watts;  // per GPU at the wall while training, its share of the host included
   Sourced pue{1, ""};
   Sourced grid;  // kg CO2e per kWh
@@ -113,7 +122,8 @@ struct RunEstimate {
   std::optional<Seconds<N>> interval;  // of training between saves; absent without checkpoints
   Ratio<N> effective;                  // ideal / expected
   Ratio<N> gpu_hours;                  // (GPUs + spares) x expected
-  std::optional<Usd<N>> cost;          // absent: no price known
+  std::optional<Usd<N>> cost;          // of the GPU-hours; absent: no price known
+  std::optional<Usd<N>> storage;       // of the checkpoints that are kept; absent: none are, or their size is not known
   std::optional<Ratio<N>> energy_kwh;  // absent: no power known
   std::optional<Ratio<N>> co2_kg;
   std::vector<double> finish;  // seconds at 1, 2, ... 99 % of the simulated runs

@@ -53,6 +53,53 @@ Status read_ramp(RunReader& in) {
   return Nothing{};
 }
 
+// SEQ:TOKENS, one or more with commas: 131072:800B.
+Status read_then(RunReader& in) {
+  constexpr const char* kWhere = "--then-seq";
+  const std::string* text = in.given("then_seq");
+  if (text == nullptr) return Nothing{};
+  for (std::size_t from = 0; from <= text->size();) {
+    const std::size_t end = std::min(text->find(',', from), text->size());
+    const std::string part = text->substr(from, end - from);
+    const std::size_t colon = part.find(':');
+    if (colon == std::string::npos)
+      return Error{kWhere, text::quoted(part) + " has not two parts", "SEQ:TOKENS, e.g. 131072:800B"};
+    const auto seq = parse_count(std::string_view(part).substr(0, colon), kWhere);
+    if (!seq) return seq.error();
+    const auto tokens = parse_tokens(std::string_view(part).substr(colon + 1), kWhere);
+    if (!tokens) return tokens.error();
+    if (seq->get() == 0 || !(tokens->real() >= seq->real()))
+      return Error{kWhere, "a phase of no sequence at all", "at least as many tokens as a sequence has"};
+    in.run().then.push_back({seq->get(), tokens->real()});
+    from = end + 1;
+  }
+  return Nothing{};
+}
+
+// What the checkpoints cost that are kept.
+Status read_storage(RunReader& in) {
+  constexpr double kTeraMonth = 1e12 * 86400 * 365 / 12;  // bytes x seconds
+  RunSettings& run = in.run();
+  if (const std::string* text = in.given("keep")) {
+    const auto kept = parse_count(*text, "--keep");
+    if (!kept) return kept.error();
+    if (run.saving == Saving::none) return Error{"--keep", "no checkpoints are written", "leave it out"};
+    run.kept = kept->real();
+  } else if (run.saving != Saving::none) {
+    in.assume("keep", "1", "the newest checkpoint; no average is published");
+  }
+  Sourced each = in.data().value("storage");
+  if (const std::string* text = in.given("storage_price")) {
+    const auto usd = parse_money(*text, "--storage-price");
+    if (!usd) return usd.error();
+    each = {usd->number() / kTeraMonth, "--storage-price"};
+  } else if (run.saving != Saving::none) {
+    in.assume("storage_price", text::fixed(each.value * kTeraMonth, 0), each.source);
+  }
+  run.storage = each;
+  return Nothing{};
+}
+
 Status read_price(RunReader& in) {
   const std::string* text = in.given("price");
   const std::string& gpu = in.cluster().gpu.id;
@@ -159,12 +206,14 @@ Status read_overheads(RunReader& in) {
   if (s) s = in.share("data_stalls", in.run().data_stalls);
   if (s) s = in.share("stragglers", in.run().stragglers);
   if (s) s = read_ramp(in);
+  if (s) s = read_then(in);
   return s;
 }
 
 Status read_money(RunReader& in) {
   RunSettings& run = in.run();
   Status s = read_price(in);
+  if (s) s = read_storage(in);
   if (s) s = read_watts(in);
   if (s) s = read_grid(in);
   if (s) s = read_limits(in);

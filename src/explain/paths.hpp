@@ -145,6 +145,7 @@ class NumberWalk {
     member("run.p90_seconds", r, &R::p90, "s");
     member("run.gpu_hours", r, &R::gpu_hours, "h");
     member("run.cost_usd", r, &R::cost, "USD");
+    member("run.storage_usd", r, &R::storage, "USD");
     member("run.energy_kwh", r, &R::energy_kwh, "kWh");
     member("run.co2_kg", r, &R::co2_kg, "kg");
     member("run.interruptions", r, &R::interruptions, "");

@@ -77,6 +77,7 @@ constexpr std::pair<std::string_view, const char*> kSays[] = {
     {"run.p90_seconds", "time that nine runs in ten beat"},
     {"run.gpu_hours", "GPUs, spares too, x expected time"},
     {"run.cost_usd", "price of these GPU-hours"},
+    {"run.storage_usd", "price of keeping checkpoints"},
     {"run.energy_kwh", "energy of the site in the expected time"},
     {"run.co2_kg", "emissions of that energy"},
     {"run.interruptions", "unplanned interruptions, expected"},

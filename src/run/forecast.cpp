@@ -119,7 +119,8 @@ void put_finish(RunEstimate<N>& out, const RunPlan<N>& plan, const StepEstimate<
 }
 
 template <class N>
-void put_money(RunEstimate<N>& out, const Cluster& cluster, const RunSettings& s) {
+void put_money(RunEstimate<N>& out, const Cluster& cluster, const RunSettings& s,
+               const std::optional<Bytes<N>>& checkpoint) {
   constexpr double kJoulesPerKwh = 3.6e6;
   const N gpus = leaf<N>(static_cast<double>(cluster.gpus), [] { return Origin{"GPUs", "", "--on", {}}; });
   N paid = gpus;
@@ -129,6 +130,11 @@ void put_money(RunEstimate<N>& out, const Cluster& cluster, const RunSettings& s
   out.gpu_hours = Ratio<N>(named(out.expected.number() * paid / N(kSecondsPerHour), "GPU-hours", "h"));
   if (s.price)
     out.cost = Usd<N>(named(out.gpu_hours.number() * take<N>(*s.price, "price of a GPU-hour", "USD/h"), "cost", "USD"));
+  if (s.storage && checkpoint && s.saving != Saving::none) {
+    const N bytes = checkpoint->number() * leaf<N>(s.kept, [] { return Origin{"checkpoints kept", "", "--keep", {}}; });
+    out.storage = Usd<N>(named(bytes * out.expected.number() * take<N>(*s.storage, "price of storage", "USD/B/s"),
+                               "storage of checkpoints", "USD"));
+  }
   if (!s.watts) return;
   const N joules = out.expected.number() * gpus * take<N>(*s.watts, "watts of a GPU and its share of the host", "W") *
                    take<N>(s.pue, "PUE: all of the site's power over that of its machines", "");
@@ -150,7 +156,11 @@ RunEstimate<N> forecast(const Analysed& a, const Cluster& cluster, const Estimat
   const RunSettings& s = a.recipe.run;
   const RunPlan<N> plan = plan_run<N>(a, cluster, *e.step, e.memory.checkpoint);
   RunEstimate<N> out;
-  out.tokens = Tokens<N>(leaf<N>(*a.recipe.tokens, [] { return Origin{"tokens", "tokens", "--tokens", {}}; }));
+  double tokens = *a.recipe.tokens;
+  for (const SequencePhase& phase : s.then) tokens += phase.tokens;
+  out.tokens = Tokens<N>(leaf<N>(tokens, [&] {
+    return Origin{"tokens", "tokens", s.then.empty() ? "--tokens" : "--tokens, and those of --then-seq", {}};
+  }));
   out.steps = plan.work.steps;
   out.ideal = plan.work.ideal;
   put(out, RunLoss::startup, plan.safety.restart, "first start");
@@ -171,7 +181,7 @@ RunEstimate<N> forecast(const Analysed& a, const Cluster& cluster, const Estimat
       return Origin{"training between saves", "s", given ? "--checkpoint-every" : "the least loss, in whole steps", {}};
     }));
   put_finish(out, plan, *e.step, s);
-  put_money(out, cluster, s);
+  put_money(out, cluster, s, e.memory.checkpoint);
   return out;
 }
 template RunEstimate<double> forecast<double>(const Analysed&, const Cluster&, const EstimateOf<double>&);
@@ -201,6 +211,9 @@ Status check_run(const Analysed& a, const Cluster& cluster) {
   const RunSettings& s = a.recipe.run;
   if (s.ramp) {
     if (Status ramp = check_ramp(a); !ramp) return ramp;
+  }
+  for (const SequencePhase& phase : s.then) {
+    if (const Result<Analysed> then = phase_recipe(a, cluster, phase); !then) return then.error();
   }
   const auto compute = compute_estimate<double>(a, *find_convention("palm"));
   const auto step = step_estimate<double>(a, cluster, compute);

@@ -38,6 +38,32 @@ Seconds<N> ramp_cost(const Analysed& a, const Cluster& cluster, const StepEstima
 }
 
 template <class N>
+struct Later {
+  Seconds<N> seconds{N(0.0)};
+  double steps = 0;
+};
+
+// Steps of the later phases, each with the step time of its own recipe.
+template <class N>
+Later<N> later_phases(const Analysed& a, const Cluster& cluster) {
+  Later<N> out;
+  for (const SequencePhase& phase : a.recipe.run.then) {
+    const Result<Analysed> then = phase_recipe(a, cluster, phase);
+    if (!then) continue;  // refused before (check_run)
+    const auto compute = compute_estimate<N>(*then, *find_convention("palm"));
+    const auto step = step_estimate<N>(*then, cluster, compute);
+    if (!step) continue;
+    const double batch = static_cast<double>(then->recipe.global_batch) * static_cast<double>(phase.seq);
+    const double count = std::ceil(phase.tokens / batch);
+    const N steps = leaf<N>(count, [] { return Origin{"steps of the phase", "", "--then-seq", {}}; });
+    const Seconds<N> one = named(step->seconds, "step of longer sequences", "s");
+    out.seconds = named(out.steps == 0 ? one * steps : out.seconds + one * steps, "phases of longer sequences", "s");
+    out.steps += count;
+  }
+  return out;
+}
+
+template <class N>
 Seconds<N> evaluation(const RunSettings& s, const Seconds<N>& trained, std::int64_t steps) {
   if (!s.evaluation_takes)
     return named(trained * take<N>(s.evaluation, "evaluation over training", ""), "evaluation", "s");
@@ -62,6 +88,31 @@ RampSteps ramp_steps(const BatchRamp& ramp, std::int64_t global_batch) {
   return out;
 }
 
+Result<Analysed> phase_recipe(const Analysed& a, const Cluster& cluster, const SequencePhase& phase) {
+  Recipe r = a.recipe;
+  r.seq = phase.seq;
+  r.micro_batch = 1;
+  const double tokens = static_cast<double>(a.recipe.seq) * static_cast<double>(a.recipe.global_batch);
+  r.global_batch = std::max<std::int64_t>(1, std::llround(tokens / static_cast<double>(phase.seq)));
+  const std::int64_t ranks = r.layout.dp * r.layout.cp;
+  Error last{"--then-seq",
+             "no layout with tp " + std::to_string(r.layout.tp) + " and pp " + std::to_string(r.layout.pp) + " fits " +
+                 std::to_string(phase.seq) + " tokens",
+             "shorter sequences, or more --tp or --pp"};
+  for (std::int64_t cp = a.recipe.layout.cp; cp <= ranks; ++cp) {
+    if (ranks % cp != 0) continue;
+    r.layout.cp = cp;
+    r.layout.dp = ranks / cp;
+    if (r.global_batch % r.layout.dp != 0) continue;
+    Result<Analysed> now = analyse_recipe(*a.model, *a.stack, r);
+    if (!now)
+      last = {"--then-seq", std::to_string(phase.seq) + " tokens: " + now.error().what, now.error().valid};
+    else if (memory_estimate<double>(*now, cluster).verdict != Verdict::no)
+      return now;
+  }
+  return last;
+}
+
 Result<Analysed> ramp_recipe(const Analysed& a) {
   Recipe first = a.recipe;
   first.global_batch = a.recipe.run.ramp->start;
@@ -76,12 +127,14 @@ Work<N> work_of(const Analysed& a, const Cluster& cluster, const StepEstimate<N>
   const double sequences = sequences_of(r);
   const double full = std::ceil(sequences / batch);
   const N steps = leaf<N>(full, [] { return Origin{"steps", "", "tokens / tokens per step, rounded up", {}}; });
-  out.ideal = named(step.seconds * steps, "ideal time", "s");
+  const Later<N> later = later_phases<N>(a, cluster);
+  out.ideal = later.steps == 0 ? named(step.seconds * steps, "ideal time", "s")
+                               : named(step.seconds * steps + later.seconds, "ideal time", "s");
   RampSteps ramp;
   if (r.run.ramp) ramp = ramp_steps(*r.run.ramp, r.global_batch);
   out.ramp = Seconds<N>(N(0.0));
   if (ramp.levels > 0) out.ramp = named(ramp_cost<N>(a, cluster, step, ramp), "batch ramp", "s");
-  out.steps = static_cast<std::int64_t>(ramp.steps + std::ceil((sequences - ramp.sequences) / batch));
+  out.steps = static_cast<std::int64_t>(ramp.steps + std::ceil((sequences - ramp.sequences) / batch) + later.steps);
   const Seconds<N> trained = out.ideal + out.ramp;
   out.data_stalls =
       named(trained * take<N>(r.run.data_stalls, "waiting for data over training", ""), "data stalls", "s");

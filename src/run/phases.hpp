@@ -1,4 +1,4 @@
-// The useful part of a run: steps, a batch that ramps up, stalls, evaluations.
+// The useful part of a run: steps, a batch that ramps up, phases of longer sequences, stalls, evaluations.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace preflop {
 template <class N>
 struct Work {
   std::int64_t steps = 0;  // optimizer steps, those of the ramp included
-  Seconds<N> ideal;        // steps of the full batch x step time
+  Seconds<N> ideal;        // steps of the full batch x step time, later phases with theirs
   Seconds<N> ramp;         // what smaller batches at the beginning cost beyond that
   Seconds<N> data_stalls, stragglers, evaluation;
   Seconds<N> training;  // the sum of all of these
@@ -29,6 +29,10 @@ struct RampSteps {
   double sequences = 0;
 };
 RampSteps ramp_steps(const BatchRamp& ramp, std::int64_t global_batch);
+
+// The recipe of a later phase: its sequence length with as many tokens a step, in the first layout that is legal and
+// fits of those with the same tp and pp and growing cp. Errors: none is or does.
+Result<Analysed> phase_recipe(const Analysed& a, const Cluster& cluster, const SequencePhase& phase);
 
 // The recipe with the ramp's first batch. Errors: a batch that the layout cannot train with.
 Result<Analysed> ramp_recipe(const Analysed& a);

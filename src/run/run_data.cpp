@@ -28,6 +28,7 @@ constexpr std::array kUnits = {Unit{"", 1},
                                Unit{"min", 60},
                                Unit{"GB/s", 1e9},
                                Unit{"per day", 1 / kDay},
+                               Unit{"USD/TB-month", 1e-12 / (kDay * 365 / 12)},
                                Unit{"per unplanned", 1},
                                Unit{"per 1000 node-days", kPerThousandDays}};
 

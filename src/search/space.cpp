@@ -144,10 +144,10 @@ Space make_space(const Question& q) {
   Space out;
   const std::int64_t reach = experts > 0 ? std::max(kLargestTensor, q.cluster.gpus_per_node) : heads;
   const std::int64_t least = experts > 0 ? kLeastTokens : 2;
-  out.tp = one_or(q.fixed("tp"), given.tp, divisors(gpus, std::min(heads, reach)));
+  out.tp = one_or(q.fixed("tp"), given.tp, divisors(gpus, stack.tp_allowed ? std::min(heads, reach) : 1));
   const std::int64_t most_cp = stack.cp_allowed ? std::max<std::int64_t>(1, q.recipe.seq / least) : 1;
   out.cp = one_or(q.fixed("cp"), given.cp, divisors(gpus, most_cp));
-  out.pp = one_or(q.fixed("pp"), given.pp, divisors(gpus, layers + 2));
+  out.pp = one_or(q.fixed("pp"), given.pp, divisors(gpus, stack.pp_allowed ? layers + 2 : 1));
   std::vector<std::int64_t> chunks;
   for (std::int64_t v = 1; v <= std::max<std::int64_t>(1, (layers + 2) / 2); ++v) chunks.push_back(v);
   const bool interleaves =

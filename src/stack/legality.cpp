@@ -138,6 +138,8 @@ Status check_stack(const Stack& stack, const Recipe& r) {
   if (r.recompute.kind == RecomputeKind::selective && stack.selective.empty())
     return Error{"--recompute", on + " recomputes whole layers only", "none or full"};
   if (l.sp && l.tp > 1 && !stack.sp_allowed) return Error{"--sp", on + " has no sequence parallelism", "--no-sp"};
+  if (l.tp > 1 && !stack.tp_allowed) return Error{"--tp", on + " has no tensor parallelism", "1"};
+  if (l.pp > 1 && !stack.pp_allowed) return Error{"--pp", on + " has no pipelines", "1"};
   if (l.cp > 1 && !stack.cp_allowed) return Error{"--cp", on + " has no context parallelism", "1"};
   if (std::find(stack.zero_allowed.begin(), stack.zero_allowed.end(), l.zero) == stack.zero_allowed.end()) {
     std::vector<std::string> allowed;

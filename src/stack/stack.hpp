@@ -150,6 +150,7 @@ struct Stack {
   bool experts = true;                            // false: what its expert layers keep is not built yet
   bool sp_allowed = true;                         // false: it knows no sequence parallelism
   bool cp_allowed = true;                         // false: it knows no context parallelism
+  bool tp_allowed = true, pp_allowed = true;      // false: no tensor parallelism, no pipelines
   bool own_etp = true;                            // false: it cuts experts as it cuts the rest, etp = tp
   // Of `segments` and `losses` those that this generation has, by name; empty: all. A generation without its
   // own list has that of the one before it. The catalogue's stacks hold no others.

@@ -168,8 +168,8 @@ Status read_dtype(const TomlTable& table, const char* key, Dtype& out) {
 }
 
 Status read_defaults(const TomlTable& table, Stack& stack) {
-  if (Status s = table.only_keys(
-          {"weight_dtype", "grad_dtype", "master_dtype", "moment_dtype", "zero", "sp", "compile", "recompute"});
+  if (Status s = table.only_keys({"weight_dtype", "grad_dtype", "master_dtype", "moment_dtype", "zero", "sp", "tp",
+                                  "pp", "compile", "recompute"});
       !s)
     return s;
   if (Status s = read_dtype(table, "weight_dtype", stack.weight_dtype); !s) return s;
@@ -235,7 +235,8 @@ Status read_choices(const TomlTable& table, Stack& stack) {
 
 Status read_legal(const TomlTable& table, Stack& stack) {
   if (Status s = table.only_keys({"zero", "schedules", "attention", "experts", "uneven_stages", "stage_layouts",
-                                  "split_by_cost", "sp", "cp", "own_etp", "recompute", "recompute_layers", "loss"});
+                                  "split_by_cost", "sp", "tp", "pp", "cp", "own_etp", "recompute", "recompute_layers",
+                                  "loss"});
       !s)
     return s;
   if (Status s = read_recompute_layers(table, stack); !s) return s;
@@ -258,6 +259,8 @@ Status read_legal(const TomlTable& table, Stack& stack) {
   if (Status s = read_flag(table, "experts", stack.experts); !s) return s;
   if (Status s = read_flag(table, "sp", stack.sp_allowed); !s) return s;
   if (Status s = read_flag(table, "cp", stack.cp_allowed); !s) return s;
+  if (Status s = read_flag(table, "tp", stack.tp_allowed); !s) return s;
+  if (Status s = read_flag(table, "pp", stack.pp_allowed); !s) return s;
   if (Status s = read_flag(table, "own_etp", stack.own_etp); !s) return s;
   if (Status s = read_flag(table, "uneven_stages", stack.uneven_stages); !s) return s;
   if (Status s = read_flag(table, "stage_layouts", stack.stage_layouts); !s) return s;

@@ -69,6 +69,9 @@ std::string money_text(const Estimate& e) {
     out += "; cost not known: no dated price of " + e.cluster.gpu.id + ", give --price";
   }
   out = wrapped(out);
+  if (r.storage && given(e, "keep"))
+    out += wrapped(text::count(s.kept) + " checkpoints kept: " + dollars(r.storage->number()) + " of storage" +
+                   assumed(e, "storage_price"));
   if (!r.energy_kwh) return out;
   constexpr double kMega = 1000;
   return out +

@@ -176,8 +176,49 @@ TEST(Run, ChinchillaIsTwentyTokensAParameter) {
   EXPECT_TRUE(said);
 }
 
+// A phase of longer sequences is a run of its own recipe: its steps and tokens add up.
+TEST(Run, LongerSequencesAtTheEnd) {
+  const Estimate plain = run_of(kTokens);
+  const Estimate more = run_of(R"(, "tokens": "1T", "then_seq": "32768:100B")");
+  const Estimate two = run_of(R"(, "tokens": "1T", "then_seq": "32768:100B,65536:50B")");
+  EXPECT_EQ(more.run->tokens.number(), 1.1e12);
+  EXPECT_EQ(two.run->tokens.number(), 1.15e12);
+  const double step_tokens = 8192.0 * 512;
+  EXPECT_EQ(more.run->steps, plain.run->steps + static_cast<std::int64_t>(std::ceil(1e11 / step_tokens)));
+  EXPECT_GT(more.run->ideal.number(), plain.run->ideal.number());
+  EXPECT_GT(two.run->ideal.number(), more.run->ideal.number());
+  // Predicted steps, none given: longer sequences have more attention, so a token takes longer.
+  const auto ideal = [&](const std::string& more_keys) {
+    const Result<Problem> p = pose(
+        *request_from_json(
+            R"({"model": "llama3-8b", "on": "256xh100-sxm", "tp": 2, "seq": 8192, "global_batch": 512, "tokens": "1T")" +
+            more_keys + "}"),
+        catalogues());
+    EXPECT_TRUE(p.ok()) << (p.ok() ? "" : p.error().text());
+    return p ? estimate<double>(p->analysed, p->cluster).run->ideal.number() : 0;
+  };
+  EXPECT_GT(ideal(R"(, "then_seq": "131072:1T")"), 2 * ideal(""));
+}
+
+TEST(Run, CheckpointsThatAreKeptCostStorage) {
+  const Estimate one = run_of(kTokens);
+  const Estimate ten = run_of(R"(, "tokens": "1T", "keep": 10, "storage_price": 23)");
+  ASSERT_TRUE(one.run->storage && ten.run->storage);
+  const double months = ten.run->expected.number() / 86400 / 365 * 12;
+  EXPECT_NEAR(ten.run->storage->number(), 10 * ten.memory.checkpoint->number() / 1e12 * 23 * months, 1e-6);
+  EXPECT_NEAR(ten.run->storage->number(), 10 * one.run->storage->number(), 1e-6);
+  EXPECT_FALSE(run_of(R"(, "tokens": "1T", "checkpoint": "none")").run->storage.has_value());
+}
+
 TEST(Run, RefusalsAreClear) {
   const std::pair<const char*, const char*> cases[] = {
+      {R"(, "tokens": "1T", "then_seq": "32768")", "--then-seq: '32768' has not two parts"},
+      {R"(, "tokens": "1T", "then_seq": "32768:1T,")", "--then-seq: '' has not two parts"},
+      {R"(, "tokens": "1T", "then_seq": "0:1T")", "--then-seq: a phase of no sequence"},
+      {R"(, "tokens": "1T", "then_seq": "8192:10")", "--then-seq: a phase of no sequence"},
+      {R"(, "tokens": "1T", "then_seq": "5000001:1T")", "--then-seq"},
+      {R"(, "tokens": "1T", "checkpoint": "none", "keep": 2)", "--keep: no checkpoints are written"},
+      {R"(, "tokens": "1T", "storage_price": -2)", "--storage-price"},
       {R"(, "tokens": "1T", "mtbf": "0s")", "--mtbf: no time at all between failures"},
       {R"(, "tokens": "1T", "mtbf": "1h/rack")", "--mtbf: a time per 'rack'"},
       {R"(, "tokens": "1T", "mtbf": "30s")", "hardly ever get anywhere"},
