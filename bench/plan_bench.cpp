@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "src/adapt/question.hpp"
+#include "src/search/cell.hpp"
 
 namespace preflop {
 namespace {
@@ -38,6 +39,61 @@ void search(benchmark::State& state, const char* model, const char* on,
   state.counters["rows"] = static_cast<double>(found.rows);
   state.counters["priced/s"] = rate(found.priced);
 }
+
+// The tabulated path alone: every plan of a space, memory and time, with the tables filled. No bound spares any.
+void tabulated(benchmark::State& state, const char* model, const char* on,
+               std::map<std::string, std::string, std::less<>> keys) {
+  struct Count : Cells::Sink {
+    std::uint64_t priced_plans = 0;
+    double fastest = std::numeric_limits<double>::infinity();
+    void priced(const Priced& p, std::int64_t) override {
+      ++priced_plans;
+      fastest = std::min(fastest, p.seconds);
+    }
+    void short_of_memory(const Priced&) override {}
+    double nearest_needed() const override { return 0; }
+  } count;
+  Request request;
+  request.model = model;
+  request.on = on;
+  request.keys = std::move(keys);
+  const auto drafted = draft(request, catalogues());
+  if (!drafted) return state.SkipWithError(drafted.error().text().c_str());
+  auto question = ask(request, *drafted);
+  if (!question) return state.SkipWithError(question.error().text().c_str());
+  const Space space = make_space(*question);
+  Tables tables(*question, space);
+  Cells cells(*question, space, tables, count);
+  const auto all = [&] {
+    for (std::uint64_t cell = 0; cell < cells.count(); ++cell) cells.look(cell);
+  };
+  all();
+  count.priced_plans = 0;
+  std::uint64_t rounds = 0;
+  for (auto _ : state) {
+    all();
+    ++rounds;
+    benchmark::DoNotOptimize(count.fastest);
+  }
+  state.counters["space"] = static_cast<double>(space.size());
+  state.counters["priced"] = static_cast<double>(count.priced_plans) / static_cast<double>(rounds);
+  state.counters["priced/s"] = benchmark::Counter(static_cast<double>(count.priced_plans), benchmark::Counter::kIsRate);
+}
+
+void tabulated_405b_16384(benchmark::State& state) {
+  tabulated(state, "llama3-405b", "16384xh100-sxm", {{"global_batch", "2048"}});
+}
+BENCHMARK(tabulated_405b_16384)->Unit(benchmark::kMillisecond);
+
+void tabulated_405b_16384_pp16(benchmark::State& state) {
+  tabulated(state, "llama3-405b", "16384xh100-sxm", {{"global_batch", "2048"}, {"pp", "16"}});
+}
+BENCHMARK(tabulated_405b_16384_pp16)->Unit(benchmark::kMillisecond);
+
+void tabulated_deepseek_v3_2048(benchmark::State& state) {
+  tabulated(state, "deepseek-v3", "2048xh100-sxm", {{"global_batch", "15360"}, {"seq", "4096"}});
+}
+BENCHMARK(tabulated_deepseek_v3_2048)->Unit(benchmark::kMillisecond);
 
 void plan_llama3_70b_2048(benchmark::State& state) { search(state, "llama3-70b", "2048xh100-sxm", {}); }
 BENCHMARK(plan_llama3_70b_2048)->Unit(benchmark::kMillisecond);

@@ -59,11 +59,18 @@ double cost_of(Objective objective, const Estimate& e) {
   return seconds;
 }
 
+std::optional<double> dollars_of(const Estimate& e) {
+  return e.run && e.run->cost ? std::optional(e.run->cost->number()) : std::nullopt;
+}
+
 void mark_front(Plan& plan) {
   for (std::size_t i = 0; i < plan.clusters.size(); ++i) {
     const auto beats = [&](const Estimate& a, const Estimate& b) {
       const double ta = cost_of(Objective::time, a), tb = cost_of(Objective::time, b);
-      return a.cluster.gpus <= b.cluster.gpus && ta <= tb && (a.cluster.gpus < b.cluster.gpus || ta < tb);
+      const std::optional<double> ca = dollars_of(a), cb = dollars_of(b);
+      const bool cheaper = ca && cb && *ca < *cb, dearer = ca && cb && *ca > *cb;
+      return a.cluster.gpus <= b.cluster.gpus && ta <= tb && !dearer &&
+             (a.cluster.gpus < b.cluster.gpus || ta < tb || cheaper);
     };
     bool beaten = false;
     for (const Estimate& other : plan.clusters) beaten = beaten || beats(other, plan.clusters[i]);
@@ -141,6 +148,47 @@ void add_space(SpaceReport& sum, const SearchResult& found) {
                    [](const auto& a, const auto& b) { return a.count > b.count; });
 }
 
+namespace {
+
+std::string dollars(double usd) { return "$" + text::count(std::round(usd)); }
+
+// What a layout misses of what was asked, in words, and how many times too large it is.
+struct Miss {
+  std::string why;
+  double times = 0;
+};
+
+Miss miss_of_run(const Estimate& e, const PlanLimits& limits) {
+  Miss out{"slower than the limit", 1};
+  if (!e.run) return out;
+  const auto consider = [&](double has, double most, const std::string& why) {
+    if (most > 0 && has / most > out.times) out = {why, has / most};
+  };
+  if (limits.within) {
+    const double run = e.run->p50.number();
+    consider(run, *limits.within, text::seconds(run) + " for the run, --within " + text::seconds(*limits.within));
+  }
+  if (limits.budget && e.run->cost) {
+    const double cost = e.run->cost->number();
+    consider(cost, *limits.budget, dollars(cost) + " for the run, --budget " + dollars(*limits.budget));
+  }
+  return out;
+}
+
+Miss miss_of_memory(const Estimate& e, const PlanLimits& limits) {
+  const StageMemory<double>& peak = e.memory.stages[e.memory.peak_stage];
+  const double margin = e.memory.margin ? e.memory.margin->number() : 0;
+  if (margin < 0)
+    return {"short of memory by " + text::gib(-margin),
+            (peak.allocated + peak.context).number() / e.memory.capacity->number()};
+  const double device = peak.device.number(), most = limits.max_memory.value_or(0);
+  if (most > 0 && device > most)
+    return {text::gib(device) + " on the device, --max-memory " + text::gib(most), device / most};
+  return {"fits, but tightly (--allow-tight)", 1};
+}
+
+}  // namespace
+
 void keep_nearest_of(Plan& plan, const Offer& offer) {
   const bool slow = offer.found.slow.has_value();
   const std::optional<Found>& near = slow                ? offer.found.slow
@@ -149,17 +197,11 @@ void keep_nearest_of(Plan& plan, const Offer& offer) {
   if (!near) return;
   const auto e = estimate_of(offer, *near);
   if (!e) return;
-  std::string why;
-  if (slow) why = "slower than the limit";
-  if (!slow && offer.found.tight) why = "fits, but tightly (--allow-tight)";
-  if (why.empty()) {
-    const double margin = e->memory.margin ? e->memory.margin->number() : 0;
-    why = margin < 0 ? "short of memory by " + text::gib(-margin) : "above --max-memory";
-  }
-  const auto short_by = [](const Estimate& x) { return x.memory.margin ? -x.memory.margin->number() : 0.0; };
-  if (plan.nearest && short_by(*plan.nearest) <= short_by(*e)) return;
+  const Miss miss = slow ? miss_of_run(*e, plan.limits) : miss_of_memory(*e, plan.limits);
+  if (plan.nearest && plan.nearest_times <= miss.times) return;
   plan.nearest = *e;
-  plan.nearest_why = why;
+  plan.nearest_why = miss.why;
+  plan.nearest_times = miss.times;
 }
 
 void keep_cluster(Plan& plan, const Estimate& best) {

@@ -26,6 +26,11 @@ bool better(const Found& a, const Found& b) {
   return a.rank != b.rank ? a.rank < b.rank : a.priced.ordinal < b.priced.ordinal;
 }
 
+bool faster(const Found& a, const Found& b) {
+  const auto key = [](const Found& f) { return std::pair(f.priced.seconds, f.priced.ordinal); };
+  return key(a) < key(b);
+}
+
 void keep(std::vector<Found>& best, const Found& found, std::size_t top) {
   if (best.size() == top && !better(found, best.back())) return;
   best.insert(std::upper_bound(best.begin(), best.end(), found, better), found);
@@ -65,7 +70,7 @@ struct Search::Work : Cells::Sink {
       if (!out.tight || better(found, *out.tight)) out.tight = found;
       cells.reject(Quick::tight, p.ordinal, 1);
     } else if (limits.seconds > 0 && p.seconds > limits.seconds) {
-      if (!out.slow || better(found, *out.slow)) out.slow = found;
+      if (!out.slow || faster(found, *out.slow)) out.slow = found;
       cells.reject(Quick::slow, p.ordinal, 1);
     } else {
       keep(out.best, found, top);
@@ -130,7 +135,7 @@ SearchResult merge(std::vector<SearchResult> parts, std::size_t top) {
     for (const Found& found : part.best) keep(out.best, found, top);
     if (part.nearest) keep_nearest(out.nearest, *part.nearest);
     if (part.tight && (!out.tight || better(*part.tight, *out.tight))) out.tight = part.tight;
-    if (part.slow && (!out.slow || better(*part.slow, *out.slow))) out.slow = part.slow;
+    if (part.slow && (!out.slow || faster(*part.slow, *out.slow))) out.slow = part.slow;
     for (Reason& reason : part.rejected) {
       const auto same = std::find_if(out.rejected.begin(), out.rejected.end(),
                                      [&](const Reason& r) { return r.text == reason.text; });

@@ -50,7 +50,7 @@ struct SearchResult {
   std::vector<Found> best;       // at most `top`
   std::optional<Found> nearest;  // legal, and short of memory by least, where nothing fits
   std::optional<Found> tight;    // the best of the hidden tight ones
-  std::optional<Found> slow;     // the best of those that miss a limit of time
+  std::optional<Found> slow;     // the fastest of those that miss a limit of time
 };
 
 class Search {

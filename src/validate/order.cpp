@@ -7,7 +7,6 @@ namespace preflop {
 
 namespace {
 
-constexpr std::size_t kLeastLayouts = 5;
 constexpr double kApart = 1.03;
 
 JobOrder order_of(const std::vector<const Entry*>& layouts) {
@@ -33,7 +32,7 @@ JobOrder order_of(const std::vector<const Entry*>& layouts) {
 
 }  // namespace
 
-std::vector<JobOrder> job_orders(const std::vector<Entry>& entries) {
+std::vector<JobOrder> job_orders(const std::vector<Entry>& entries, std::size_t least) {
   std::map<std::pair<std::string, std::string>, std::vector<const Entry*>> jobs;
   for (const Entry& e : entries) {
     const bool timed = e.metric == "time.step_seconds" && !e.skip && e.measured && e.predicted && *e.measured > 0;
@@ -41,7 +40,7 @@ std::vector<JobOrder> job_orders(const std::vector<Entry>& entries) {
   }
   std::vector<JobOrder> out;
   for (const auto& [key, layouts] : jobs) {
-    if (layouts.size() >= kLeastLayouts) out.push_back(order_of(layouts));
+    if (layouts.size() >= least) out.push_back(order_of(layouts));
   }
   return out;
 }

@@ -17,8 +17,8 @@ struct JobOrder {
   double regret = 0;      // the time of the layout predicted fastest, over that of the fastest, less one
 };
 
-// Jobs of at least five layouts whose step times were measured and predicted, by source and job.
-std::vector<JobOrder> job_orders(const std::vector<Entry>& entries);
+// Jobs of at least so many layouts whose step times were measured and predicted, by source and job.
+std::vector<JobOrder> job_orders(const std::vector<Entry>& entries, std::size_t least = 5);
 
 // Of all pairs of the jobs the share that is right; 0 where there are none.
 double concordance(const std::vector<JobOrder>& jobs);

@@ -10,13 +10,13 @@ using Json = nlohmann::json;
 
 // One line of the front of time against GPUs and cost.
 Json point(const Estimate& e) {
-  const auto number = [](const auto& q) { return q ? json_number(q->number()) : Json(nullptr); };
   Json out = {{"gpu", e.cluster.gpu.id}, {"gpus", e.cluster.gpus}, {"recipe", Json::object()}};
   out["step_seconds"] = e.step ? json_number(e.step->seconds.number()) : Json(nullptr);
   out["mfu"] = e.step ? json_number(e.step->mfu.number()) : Json(nullptr);
   out["ideal_seconds"] = e.run ? json_number(e.run->ideal.number()) : Json(nullptr);
   out["gpu_hours"] = e.run ? json_number(e.run->gpu_hours.number()) : Json(nullptr);
-  (void)number;
+  out["expected_seconds"] = e.run ? json_number(e.run->expected.number()) : Json(nullptr);
+  out["cost_usd"] = e.run && e.run->cost ? json_number(e.run->cost->number()) : Json(nullptr);
   const Layout& l = e.recipe.layout;
   out["recipe"] = {{"tp", l.tp},
                    {"pp", l.pp},
@@ -58,6 +58,7 @@ Json plan_json_value(const Plan& plan) {
           {"plans", std::move(plans)},
           {"pareto", std::move(pareto)},
           {"scaling", std::move(clusters)},
+          {"nearest_why", plan.nearest ? Json(plan.nearest_why) : Json(nullptr)},
           {"nearest", plan.nearest ? estimate_json_value(*plan.nearest) : Json(nullptr)},
           {"why", Json(plan.why)},
           {"opened_would_gain", Json(plan.gains)}};

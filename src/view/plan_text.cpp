@@ -5,6 +5,7 @@
 #include "src/stack/stack_reader.hpp"
 #include "src/view/json.hpp"
 #include "src/view/plan.hpp"
+#include "src/view/run_text.hpp"
 
 namespace preflop {
 
@@ -70,13 +71,16 @@ std::string scaling_table(const Plan& plan) {
   if (plan.clusters.size() < 2) return "";
   text::Table table(text::kColumns, 2);
   const auto right = text::Table::Align::right;
-  table.column("GPUs", right)
-      .column("GPU")
-      .column("best layout")
+  const auto other = [&](const Estimate& e) { return e.cluster.gpu.id != plan.clusters.front().cluster.gpu.id; };
+  const bool kinds = std::any_of(plan.clusters.begin(), plan.clusters.end(), other);
+  table.column("GPUs", right);
+  if (kinds) table.column("GPU");
+  table.column("best layout")
       .column("step", right)
       .column("MFU", right)
       .column("run", right)
       .column("GPU-hours", right)
+      .column("cost", right)
       .column("");
   for (std::size_t i = 0; i < plan.clusters.size(); ++i) {
     const Estimate& e = plan.clusters[i];
@@ -84,12 +88,15 @@ std::string scaling_table(const Plan& plan) {
     const Layout& l = e.recipe.layout;
     std::string layout = "tp " + std::to_string(l.tp) + " pp " + std::to_string(l.pp) + " dp " + std::to_string(l.dp);
     if (l.ep > 1) layout += " ep " + std::to_string(l.ep);
-    table.row({text::grouped(e.cluster.gpus), e.cluster.gpu.id, layout,
-               e.step ? text::seconds(e.step->seconds.number()) : "-",
-               e.step ? text::percent(e.step->mfu.number()) : "-", days(e),
-               e.run ? text::count(std::round(e.run->gpu_hours.number())) : "-", front ? "*" : ""});
+    std::vector<std::string> row = {text::grouped(e.cluster.gpus)};
+    if (kinds) row.push_back(e.cluster.gpu.id);
+    row.insert(row.end(), {layout, e.step ? text::seconds(e.step->seconds.number()) : "-",
+                           e.step ? text::percent(e.step->mfu.number()) : "-", days(e),
+                           e.run ? text::count(std::round(e.run->gpu_hours.number())) : "-",
+                           e.run && e.run->cost ? dollars(e.run->cost->number()) : "-", front ? "*" : ""});
+    table.row(std::move(row));
   }
-  return "\nBest of each cluster (* nothing faster with fewer GPUs)\n" + table.str();
+  return "\nBest of each cluster (* nothing faster with no more GPUs and money)\n" + table.str();
 }
 
 std::string space_text(const Plan& plan, bool everything) {
@@ -114,7 +121,9 @@ std::string space_text(const Plan& plan, bool everything) {
 std::string headline(const Plan& plan) {
   if (plan.plans.empty()) {
     std::string out = "No plan found";
-    if (plan.nearest) out += ". Nearest: " + layout_line(plan.nearest->recipe) + ", " + plan.nearest_why;
+    if (plan.nearest)
+      out += ". Nearest on " + text::grouped(plan.nearest->cluster.gpus) + " x " + plan.nearest->cluster.gpu.id + ": " +
+             layout_line(plan.nearest->recipe) + "; " + plan.nearest_why;
     return out + ".";
   }
   const Estimate& e = plan.plans.front();

@@ -41,8 +41,12 @@ std::string fit_table(const std::vector<Summary>& all) {
   return out;
 }
 
-std::string order_section(const std::vector<JobOrder>& jobs) {
+std::string order_section(const std::vector<Entry>& entries) {
+  const std::vector<JobOrder> jobs = job_orders(entries);
   if (jobs.empty()) return "";
+  const std::vector<JobOrder> all = job_orders(entries, 2);
+  std::size_t pairs = 0;
+  for (const JobOrder& j : all) pairs += j.pairs;
   double worst = 0;
   std::string rows;
   for (const JobOrder& j : jobs) {
@@ -55,8 +59,9 @@ std::string order_section(const std::vector<JobOrder>& jobs) {
              "\n## Order of layouts\n\nJobs of which at least five layouts were measured. *concordance*: share of the "
              "pairs whose times are more than 3 %\napart that are predicted in their order; *regret*: how much slower "
              "than the fastest the layout is that is predicted\nfastest. All pairs together: {}; largest regret {} "
-             "%.\n\n| source | job | layouts | pairs | concordance | regret % |\n|---|---|---:|---:|---:|---:|\n",
-             text::fixed(concordance(jobs), 2), error_percent(worst)) +
+             "%. Jobs of two layouts or more, {} pairs: {}.\n\n| source | job | layouts | pairs | concordance | regret "
+             "% |\n|---|---|---:|---:|---:|---:|\n",
+             text::fixed(concordance(jobs), 2), error_percent(worst), pairs, text::fixed(concordance(all), 2)) +
          rows;
 }
 
@@ -163,7 +168,7 @@ std::string accuracy_page(const Report& report) {
       "\n## Does it fit\n\nA run with a measured speed or memory ran; a false OOM is a run that was said not to "
       "fit.\n\n" +
       fit_table(all);
-  out += order_section(job_orders(report.entries));
+  out += order_section(report.entries);
   out += "\n## Farthest off\n\n" + worst_table(report);
   out += fmt::format(
       "\n## Rows that are not predicted\n\n{} of {} rows state model or shape, GPU, count, sequence, micro-batch and "

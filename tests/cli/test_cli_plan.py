@@ -49,6 +49,27 @@ class Plan(unittest.TestCase):
         self.assertIn("No plan found", out)
         self.assertIn("short of memory by", out)
 
+    def test_a_missed_limit_says_by_how_much(self):
+        job = ("plan", "llama3-8b", "--on", "8..32xh100-sxm", "--tokens", "1T")
+        for words, said in ((("--within", "1d"), "--within 24.0 h"), (("--budget", "1000"), "--budget $1,000"),
+                            (("--max-memory", "4GiB"), "--max-memory 4.0 GiB")):
+            code, out, _ = run(*job, *words)
+            self.assertEqual(code, 3, words)
+            self.assertIn(said, " ".join(out.split()))
+            nearest = json.loads(run(*job, *words, "--json")[1])
+            self.assertIn(said, nearest["nearest_why"])
+            # Time is missed by least on the most GPUs.
+            if words[0] == "--within":
+                self.assertEqual(nearest["nearest"]["cluster"]["gpus"], 32)
+
+    def test_the_front_counts_gpus_time_and_money(self):
+        plan = json.loads(run("plan", "llama3-8b", "--on", "8..64xh100-sxm", "--tokens", "100B", "--json")[1])
+        points, front = plan["scaling"], plan["pareto"]
+        self.assertTrue(all(p["cost_usd"] > 0 and p["expected_seconds"] > 0 for p in points))
+        keys = ("gpus", "expected_seconds", "cost_usd")
+        for p in front:
+            self.assertFalse(any(all(q[k] < p[k] for k in keys) for q in points))
+
     def test_fewest_gpus_within_a_time(self):
         code, out, _ = run("plan", "llama3-8b", "--on", "8..64xh100-sxm", "--tokens", "100B", "--objective", "gpus",
                            "--within", "20d", "--json", "--top", "1")

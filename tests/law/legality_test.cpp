@@ -89,6 +89,7 @@ TEST(Legality, EveryRefusalHasFlagReasonAndWhatIsValid) {
        "whole layers only", "full"},
       {"megatron@2022", [](Recipe& r) { r.recompute = {RecomputeKind::modules, 0, {"mlp"}}; }, "--recompute", "mlp",
        "core_attn"},
+      {"megatron-deepspeed", [](Recipe& r) { r.layout.cp = 2; }, "--cp", "no context parallelism", "1"},
       {"megatron@nemo-24.11", [](Recipe& r) { r.loss = LossKind::fused; }, "--loss", "no fused loss", "plain"},
   };
   for (const Refusal& row : table) {
@@ -103,6 +104,20 @@ TEST(Legality, EveryRefusalHasFlagReasonAndWhatIsValid) {
     EXPECT_NE((out.error().what + "; " + out.error().valid).find(row.valid), std::string::npos)
         << out.error().text() << "\nexpected: " << row.valid;
     EXPECT_FALSE(out.error().valid.empty()) << out.error().text();
+  }
+}
+
+TEST(Legality, FullyShardedDataParallelSplitsNothingElse) {
+  for (const char* name : {"fsdp1", "foundry"}) {
+    for (const auto size : {&Layout::tp, &Layout::pp, &Layout::cp}) {
+      Recipe r = recipe_for(stack(name), 1024);
+      r.layout.zero = 3;
+      EXPECT_TRUE(try_run(model(), stack(name), r).ok()) << name;
+      r.layout.*size = 2;
+      const Result<Case> out = try_run(model(), stack(name), r);
+      ASSERT_FALSE(out.ok()) << name;
+      EXPECT_NE(out.error().what.find(" has no "), std::string::npos) << out.error().text();
+    }
   }
 }
 

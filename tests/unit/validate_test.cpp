@@ -272,6 +272,7 @@ TEST(Validate, OrderOfLayouts) {
   EXPECT_NEAR(job_orders(entries)[0].regret, 0.2, 1e-12);
   entries[4].job = "another";  // four are too few
   EXPECT_TRUE(job_orders(entries).empty());
+  EXPECT_EQ(job_orders(entries, 2).size(), 1U);
 }
 
 }  // namespace
