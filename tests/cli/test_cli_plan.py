@@ -1,7 +1,10 @@
 """plan, why-not, compare, export and --from: answers, exit codes, files that other programs accept."""
 
+import ast
+import csv
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import tempfile
@@ -48,6 +51,14 @@ class Plan(unittest.TestCase):
         self.assertEqual(code, 3)
         self.assertIn("No plan found", out)
         self.assertIn("short of memory by", out)
+
+    def test_where_nothing_is_legal_the_reason_leads(self):
+        for words, said in ((("--tp", "7"), "tp 7"), (("--stack", "foundry", "--tp", "2"), "no tensor parallelism")):
+            code, out, _ = run("plan", "llama3-8b", "--on", "8xh100-sxm", *words)
+            self.assertEqual(code, 3)
+            first = " ".join(out.split("\n\n")[0].split())
+            self.assertIn("no layout is legal", first)
+            self.assertIn(said, first)
 
     def test_a_missed_limit_says_by_how_much(self):
         job = ("plan", "llama3-8b", "--on", "8..32xh100-sxm", "--tokens", "1T")
@@ -131,6 +142,41 @@ class Files(unittest.TestCase):
             code, out, err = run("export", self.plan, "--to", form)
             self.assertEqual((code, err), (0, ""))
             compile(out, form, "exec")
+
+    def test_python_assigns_known_options_only(self):
+        table = pathlib.Path(__file__).resolve().parents[2] / "data/launch_options.csv"
+        with open(table, encoding="utf-8", newline="") as file:
+            known = {(r["format"], r["option"]): r for r in csv.DictReader(file)}
+        jobs = (("megatron-bridge", "llama3-70b", "megatron", "--tp 4 --pp 4 --vpp 5 --recompute selective"),
+                ("megatron-bridge", "deepseek-v3", "megatron", "--tp 2 --pp 8 --ep 8 --recompute moe_act,mla_up_proj"),
+                ("megatron-bridge", "llama3-8b", "megatron-fsdp", "--zero 3"),
+                ("torchtitan", "llama3-8b", "torchtitan", "--tp 2 --pp 2 --cp 2"))
+        for form, model, stack, words in jobs:
+            code, out, err = run("estimate", model, "--on", "256xh100-sxm", "--stack", stack, *words.split(), "--json")
+            self.assertEqual((code, err), (0, ""))
+            path = os.path.join(self.folder, "job.json")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(out)
+            code, out, err = run("export", path, "--to", form)
+            self.assertEqual((code, err), (0, ""), model)
+            assigned = 0
+            for node in ast.walk(ast.parse(out)):
+                if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute):
+                    continue
+                option = ast.unparse(node.targets[0]).split(".", 1)[1]
+                if option == "model":  # the model's own, read off its config
+                    continue
+                row = known.get((form, option))
+                self.assertIsNotNone(row, f"{form}: {option}")
+                assigned += 1
+                if not isinstance(node.value, (ast.Constant, ast.List)):
+                    continue
+                value = ast.literal_eval(node.value)
+                if row["type"] in ("int", "bool", "str", "float"):
+                    self.assertEqual(type(value).__name__, row["type"], option)
+                if row["choices"] and isinstance(value, str):
+                    self.assertIn(value, row["choices"].split("|"), option)
+            self.assertGreater(assigned, 8, model)
 
     def test_from_a_script_is_the_same_estimate(self):
         script = os.path.join(self.folder, "run.sh")
