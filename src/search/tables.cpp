@@ -167,7 +167,6 @@ BlockRow Tables::make_row(int block, const Position& at) const {
   BlockCost rest;
   rest.extents = out.block.extents;
   rest.legal = out.block.legal;
-  rest.weights = std::move(out.block.weights);
   out.block = std::move(rest);
   return out;
 }

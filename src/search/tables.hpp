@@ -19,7 +19,7 @@ struct BlockRow {
   std::array<Piece<double>, 2> pieces;  // by `accumulates`, where the space has such layouts
   double weights = 0;                   // elements, of all meshes
   bool legal = true;                    // false: more than 2^53 of something
-  BlockCost block;                      // weights and extents; the rest has been read off
+  BlockCost block;                      // extents (and, of weights(), weights); the rest has been read off
 };
 
 // Stages of one pipeline split; equal neighbours are one class.
