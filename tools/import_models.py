@@ -73,9 +73,9 @@ EXPERTS = {
 # Per model: shared experts' width, layers, what the published total counts.
 EXPERTS_OF = {
     "llama4-scout": "shared_ffn=8192", "llama4-maverick": "shared_ffn=8192 experts_every=2", "qwen1.5-moe-a2.7b": "shared_ffn=5632",
-    "qwen2-57b-a14b": "shared_ffn=20480", "deepseek-v2-lite": "shared_ffn=2816", "deepseek-v2": "shared_ffn=3072",
-    "deepseek-v3": "shared_ffn=2048 mtp=1", "deepseek-r1": "shared_ffn=2048 mtp=1 counted=main+mtp+copies",
-    "deepseek-v3.2": "shared_ffn=2048 mtp=1 counted=main+mtp+copies", "kimi-k2": "shared_ffn=2048",
+    "qwen2-57b-a14b": "shared_ffn=20480", "deepseek-v2-lite": "shared_ffn=2816", "deepseek-v2": "shared_ffn=3072 expert_groups=8 top_groups=3",
+    "deepseek-v3": "shared_ffn=2048 mtp=1 expert_groups=8 top_groups=4", "deepseek-r1": "shared_ffn=2048 mtp=1 counted=main+mtp+copies expert_groups=8 top_groups=4",
+    "deepseek-v3.2": "shared_ffn=2048 mtp=1 counted=main+mtp+copies expert_groups=8 top_groups=4", "kimi-k2": "shared_ffn=2048",
     "glm4.5": "qk_norm=head shared_ffn=1536 mtp=1 counted=main+mtp+copies", "glm4.5-air": "shared_ffn=1408 mtp=1 counted=main+mtp+copies",
     "glm5": "shared_ffn=2048 mtp=1 counted=main+mtp",
 }

@@ -70,4 +70,17 @@ Result<GpuDefaults> with_gpu_defaults(const Request& request, const Stack& stack
   return out;
 }
 
+Result<std::string> dispatcher_here(const Request& request, const Stack& stack, const Gpu& gpu) {
+  std::vector<std::string> valid;
+  for (const std::string& dispatcher : stack.dispatchers) {
+    const std::optional<int> sm = capability(gpu);
+    if (dispatcher == "alltoall" || (sm && *sm >= 90)) valid.push_back(dispatcher);
+  }
+  if (valid.empty()) valid.emplace_back("alltoall");
+  const std::string* given = text_of(request, "dispatcher");
+  if (given == nullptr) return valid.front();
+  if (std::find(valid.begin(), valid.end(), *given) != valid.end()) return *given;
+  return Error{"--dispatcher", *given + " does not run on " + gpu.id + " under " + stack.name, text::list(valid)};
+}
+
 }  // namespace preflop

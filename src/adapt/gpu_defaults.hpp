@@ -19,4 +19,8 @@ struct GpuDefaults {
 // Dao-AILab/flash-attention; cuDNN support matrix, fused attention.
 Result<GpuDefaults> with_gpu_defaults(const Request& request, const Stack& stack, const Gpu& gpu);
 
+// How rows reach their experts: what is given, else the first of the stack's that runs here. DeepEP and HybridEP need
+// Hopper or newer (READMEs of deepseek-ai/DeepEP). Call for models with experts.
+Result<std::string> dispatcher_here(const Request& request, const Stack& stack, const Gpu& gpu);
+
 }  // namespace preflop

@@ -39,6 +39,21 @@ Decoder read_latent_decoder(ConfigReader& c, Architecture& a) {
   return d;
 }
 
+// The router's groups; as many chosen as there are is no limit. Absent: the class's, recorded; 0: it has none.
+void read_groups(ConfigReader& c, ExpertSpec& experts, std::int64_t groups, std::int64_t chosen) {
+  const auto read = [&](std::string_view key, std::int64_t fallback) {
+    return fallback > 0 ? c.size_or({key}, fallback) : c.size_if_given({key}).value_or(0);
+  };
+  const Count all = read("n_group", groups), top = read("topk_group", chosen);
+  if (!(top < all)) return;
+  if (experts.count.get() % all.get() != 0 || top.get() == 0) {
+    c.fail("n_group", "is " + std::to_string(all.get()), "valid: a divisor of the number of experts");
+    return;
+  }
+  experts.groups = all;
+  experts.top_groups = top;
+}
+
 ExpertSpec latent_experts(ConfigReader& c, const Decoder& d, std::string_view method) {
   ExpertSpec experts = read_experts(c, {"moe_intermediate_size"}, d.kind.mlp.activation);
   experts.shared_width = read_shared_width(c, experts.width);
@@ -60,14 +75,17 @@ std::optional<SparseIndexer> read_indexer(ConfigReader& c) {
 
 void read_deepseek(ConfigReader& c, Architecture& a) {
   const Decoder d = read_latent_decoder(c, a);
-  const ExpertSpec experts = latent_experts(c, d, "greedy");
+  ExpertSpec experts = latent_experts(c, d, "greedy");
+  read_groups(c, experts, 0, 0);
   append_expert_layers(a, d, experts, dense_first(c, d.layers));
 }
 
 void read_deepseek_v3(ConfigReader& c, Architecture& a) {
   Decoder d = read_latent_decoder(c, a);
   d.kind.attention.indexer = read_indexer(c);
-  const ExpertSpec experts = latent_experts(c, d, "noaux_tc");
+  ExpertSpec experts = latent_experts(c, d, "noaux_tc");
+  constexpr std::int64_t kGroups = 8, kTopGroups = 4;
+  read_groups(c, experts, kGroups, kTopGroups);
   append_expert_layers(a, d, experts, dense_first(c, d.layers));
 }
 

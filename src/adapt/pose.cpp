@@ -109,7 +109,7 @@ Status read_sequence(const Request& request, const Architecture& model, Recipe& 
 }
 
 // What the routing does to the load of experts, and how many layers of multi-token prediction are trained.
-Status read_experts(const Request& request, Architecture& model, Recipe& recipe) {
+Status read_experts(const Request& request, const Stack& stack, const Gpu& gpu, Architecture& model, Recipe& recipe) {
   const bool experts = std::any_of(model.layers.begin(), model.layers.end(),
                                    [](const LayerRun& run) { return run.kind.experts.has_value(); });
   for (const auto& [key, slot, least] :
@@ -126,6 +126,12 @@ Status read_experts(const Request& request, Architecture& model, Recipe& recipe)
   }
   if (experts && text_of(request, "capacity_factor") == nullptr && text_of(request, "imbalance") == nullptr)
     assume(recipe, "imbalance=1 (a balanced router, no token dropped)");
+  if (experts) {
+    const Result<std::string> dispatcher = dispatcher_here(request, stack, gpu);
+    if (!dispatcher) return dispatcher.error();
+    recipe.dispatcher = *dispatcher;
+    if (text_of(request, "dispatcher") == nullptr) assume(recipe, "dispatcher=" + recipe.dispatcher);
+  }
   const std::string* mtp = text_of(request, "mtp");
   if (mtp == nullptr) {
     recipe.mtp = model.mtp_layers;
@@ -328,7 +334,7 @@ Result<Draft> draft(const Request& request, const Catalogues& catalogues) {
   for (const std::string& assumption : here->assumed) assume(recipe, assumption);
   if (Status s = read_numerics(here->request, *out.stack, recipe); !s) return s.error();
   if (Status s = read_sequence(request, out.architecture, recipe); !s) return s.error();
-  if (Status s = read_experts(request, out.architecture, recipe); !s) return s.error();
+  if (Status s = read_experts(request, *out.stack, out.cluster.gpu, out.architecture, recipe); !s) return s.error();
 
   out.model = std::make_unique<Model>(build_model(out.architecture));
   if (request.config) out.model->notes = out.architecture.notes;  // those of the catalogue: `models NAME`

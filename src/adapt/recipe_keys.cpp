@@ -224,7 +224,7 @@ Status word_key(const Request& request, const char* key, const std::vector<std::
 
 Status read_software(const Request& request, Recipe& recipe) {
   if (Status s = word_key(request, "cp_comm", {"p2p", "a2a"}, recipe.cp_comm); !s) return s;
-  if (Status s = word_key(request, "dispatcher", {"alltoall", "deepep", "hybridep"}, recipe.dispatcher); !s) return s;
+  if (Status s = word_key(request, "dispatcher", dispatcher_names(), recipe.dispatcher); !s) return s;
   const std::vector<std::string> graphs = {"none", "transformer_engine", "local", "full_iteration"};
   if (Status s = word_key(request, "cuda_graph", graphs, recipe.cuda_graph); !s) return s;
   for (const auto& [key, slot] :

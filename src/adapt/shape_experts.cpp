@@ -42,7 +42,7 @@ ExpertLayers read_expert_shape(ShapeReader& r, const MlpSpec& mlp) {
   ExpertLayers out;
   if (!r.given("experts")) {
     for (const char* key : {"top_k", "expert_ffn", "shared_ffn", "shared_gate", "expert_bias", "router_bias",
-                            "correction_bias", "dense_first", "experts_every"}) {
+                            "correction_bias", "expert_groups", "top_groups", "dense_first", "experts_every"}) {
       if (r.given(key)) r.fail(key, "is given without experts", "valid: experts=N,top_k=N,expert_ffn=N");
     }
     return out;
@@ -62,6 +62,15 @@ ExpertLayers read_expert_shape(ShapeReader& r, const MlpSpec& mlp) {
   e.bias = given_flag(r, "expert_bias");
   e.router_bias = given_flag(r, "router_bias");
   e.correction_bias = given_flag(r, "correction_bias");
+  if (r.given("expert_groups").has_value() != r.given("top_groups").has_value())
+    r.fail("top_groups", "and expert_groups belong together", "valid: expert_groups=N,top_groups=N");
+  if (r.given("expert_groups") && r.given("top_groups")) {
+    e.groups = r.size("expert_groups");
+    e.top_groups = r.size("top_groups");
+    if (e.groups < e.top_groups || e.count.get() % e.groups.get() != 0)
+      r.fail("expert_groups", "is " + std::to_string(e.groups.get()),
+             "valid: a divisor of experts, at least top_groups");
+  }
   out.experts = e;
   out.dense_first = given_or_zero(r, "dense_first");
   out.every = r.given("experts_every") ? r.size("experts_every").get() : 1;

@@ -62,8 +62,11 @@ BlockCost analyse_weights(const Block& block, const Setting& setting) {
   out.extents[Axis::key_seq] = setting.seq;
   out.window = block.window;
   out.chunked = block.chunked;
-  out.top_k = block.routing.top_k.real();
-  if (out.top_k > 0) out.local_experts = block.extents[Axis::experts].real() / static_cast<double>(setting.mesh.ep);
+  if (block.routing.top_k.get() > 0) {
+    const double experts = block.extents[Axis::experts].real();
+    out.choice = {experts, block.routing.top_k.real(), block.routing.groups.real(), block.routing.top_groups.real()};
+    out.local_experts = experts / static_cast<double>(setting.mesh.ep);
+  }
   out.activation = block.activation;
   if (block.routing.top_k.get() > 0) set_routed_rows(out.extents, block, setting);
   if (block.extents[Axis::vocab].get() > 0) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "src/cost/choice.hpp"
 #include "src/cost/mesh.hpp"
 #include "src/model/operators.hpp"
 #include "src/stack/stack.hpp"
@@ -82,6 +83,7 @@ struct CollectiveItem {
   bool backward;
   bool replayed;  // repeated by recomputation
   Group group = Group::tp;
+  bool beside_product = false;  // nothing of the product that computes the other gradient waits for it
   double bytes() const { return volume.elements.real() * width; }
 };
 
@@ -122,7 +124,8 @@ struct BlockCost {
   std::vector<CollectiveItem> collectives;
   Count window;
   bool chunked = false;
-  double top_k = 0, local_experts = 0;  // experts of a token, experts on this GPU; 0: none
+  ExpertChoice choice;       // of a token's experts; top_k 0: the block has none
+  double local_experts = 0;  // on this GPU
   Activation activation = Activation::silu;
   bool legal = true;  // false: an axis does not divide (callers check legality first)
 

@@ -61,8 +61,23 @@ Operands operands(std::string_view precision) {
   return precision == "nvfp4" ? Operands::four : Operands::half;
 }
 
-// The sustained rate: the best measured product (else the peak times what measured ones reach) times the
-// share of it that long training steps keep.
+// What a GPU of which no product was measured keeps of its peak: the less power a FLOP has, the less.
+template <class N>
+N sheet_share(const Reader<N>& r) {
+  constexpr double kTera = 1e12;
+  const double watts = r.value("tdp_watts").value_or(0), peak = r.value("bf16_flops").value_or(0);
+  const double half = peak > 0 ? peak : r.value("fp16_flops").value_or(0);
+  if (watts <= 0 || half <= 0) return r.gpu("sheet_share");
+  const double ratio = math::pow(watts * kTera / half, r.gpu_plain("sheet_power"));
+  const N powered =
+      r.gpu("sheet_share") * leaf<N>(ratio, [] {
+        return Origin{"watts per TFLOP/s of 16 bits, to a power", "", "data sheet; gpu *: sheet_power", {}};
+      });
+  return smaller(powered, r.gpu("sheet_most"));
+}
+
+// The sustained rate: the best measured product times the share of it that long training steps keep; else the peak
+// times what its power lets it keep.
 template <class N>
 ProductPrice<N> product_price(const Reader<N>& r, std::string_view precision, const Cluster& cluster) {
   ProductPrice<N> out;
@@ -80,7 +95,8 @@ ProductPrice<N> product_price(const Reader<N>& r, std::string_view precision, co
     out.rate = FlopsPerSecond<N>(r.datum(kBest[at], "best measured matmul rate", "FLOP/s") * share);
   } else {
     const N peak = r.datum(peak_field(precision), "dense peak", "FLOP/s");
-    out.rate = FlopsPerSecond<N>(peak * r.gpu("matmul_of_peak") * share);
+    const N kept = sheet_share(r) * r.gpu("sheet_gemm");
+    out.rate = FlopsPerSecond<N>(peak * (kind == Operands::four ? kept * share : kept));
   }
   if (precision == "mxfp8" || precision == "fp8-blockwise")
     out.rate = FlopsPerSecond<N>(out.rate.number() * r.gpu("block_scaled"));
@@ -121,6 +137,7 @@ void set_attention(Prices<N>& out, const Reader<N>& r, const Recipe& recipe, con
     out.attention_law[i].sms = cluster.datum("sm_count").value.value_or(r.gpu_plain("sm_count"));
   }
   out.attention_backward = r.gpu("attention_backward");
+  out.attention_sinks = r.gpu("attention_sinks");
 }
 
 template <class N>
@@ -162,9 +179,9 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   out.host_expert = r.stack("host_expert") * host;
   out.host_mlp = r.stack("host_mlp");
   out.expert_launch = recipe.fused_experts ? N(0.0) : r.stack("expert_launch");
-  out.fused_share = recipe.fused_experts ? r.stack("fused_share") : N(1.0);
+  out.expert_passes = recipe.fused_experts ? r.stack("fused_share") : r.stack("expert_passes");
   out.squared_relu_passes = r.stack("squared_relu_passes");
-  out.biased_expert_passes = recipe.fused_experts ? N(1.0) : r.stack("biased_expert_passes");
+  out.biased_expert_passes = recipe.fused_experts ? r.stack("fused_share") : r.stack("biased_expert_passes");
   out.deduplicated = recipe.dispatcher != "alltoall";
   out.scatter_gather = r.stack_plain("scatter_gather") > 0;
   const N async = recipe.tp_overlap ? r.stack("tp_async") : N(1.0);
@@ -173,6 +190,8 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   out.ep_exposed = recipe.ep_overlap ? r.stack("ep_exposed_overlapping") : r.stack("ep_exposed");
   out.pp_exposed = recipe.layout.vpp > 1 ? r.stack("pp_exposed_interleaved") : r.stack("pp_exposed");
   out.tp_exposed_experts = r.stack("tp_exposed_experts") * async;
+  out.tp_exposed_gradients = r.stack("tp_exposed_gradients");
+  out.etp_exposed = r.stack("etp_exposed");
   out.dp_hidden = recipe.dp_overlap ? r.stack("dp_hidden") : N(0.0);
   out.contention = r.stack("contention");
   out.gather_copies = r.stack("gather_copies");
@@ -181,6 +200,7 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   out.jitter = r.stack("jitter");
   out.unfused_rate = r.gpu("unfused_rate");
   out.step_fixed = Seconds<N>(r.stack("step_fixed"));
+  out.hop_wait = Seconds<N>(r.stack("hop_wait"));
   out.ring_attention = recipe.cp_comm == "p2p";
 }
 
@@ -279,19 +299,21 @@ Seconds<N> Prices<N>::collective(CollectiveKind kind, double bytes, const RankGr
   return sent / bandwidth(group) + start;
 }
 
+// A dispatcher that knows the nodes (DeepEP, HybridEP) sends one copy of a row over the network to each node that
+// needs it; there, while more arrives, one goes over the node's links to each rank that does. A plain all-to-all sends
+// one for each expert.
 template <class N>
-Seconds<N> Prices<N>::exchange_rows(double bytes, double top_k, const RankGroup& group) const {
+Seconds<N> Prices<N>::exchange_rows(double bytes, const ExpertChoice& choice, const RankGroup& group) const {
   if (!deduplicated || group.size <= 1) return collective(CollectiveKind::all_to_all, bytes, group);
-  // Distinct ones of n places that k experts chosen at random fall on.
-  const auto distinct = [&](double n) { return n * (1 - math::pow(1 - 1 / n, top_k)); };
-  const double one = bytes / top_k;
+  const double one = bytes / choice.top_k;
   const double members = inside(group, domain);
-  const double n = group.size;
-  const auto copies = [&](double places) { return one * distinct(places) * (places - 1) / places; };
-  const Bytes<N> near(read_off<N>(copies(members >= n ? n : members), "one copy per rank of the node", "B"));
+  const double nodes = group.size / members;
+  const double local = one * places_reached(choice, group.size) * (members - 1) / members;
+  const Bytes<N> near(read_off<N>(local, "one copy per rank, from within its node", "B"));
   const Seconds<N> inner = near / scaleup;
-  if (members >= n || !has_scaleout) return inner + latency(group);
-  const Bytes<N> far(read_off<N>(copies(n / members), "one copy per node", "B"));
+  if (nodes <= 1 || !has_scaleout) return inner + latency(group);
+  const Bytes<N> far(
+      read_off<N>(one * places_reached(choice, nodes) * (nodes - 1) / nodes, "one copy per other node", "B"));
   return Seconds<N>(larger(inner.number(), (far / scaleout).number())) + latency(group);
 }
 

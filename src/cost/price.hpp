@@ -57,25 +57,28 @@ struct Prices {
   double gather_width = 2;  // bytes of a sharded weight on its way
   Seconds<N> gap;           // per layer and pass that the GPU waits for the host
   N tp_exposed, cp_exposed, ep_exposed, pp_exposed;  // shares of those exchanges that nothing hides
-  N dp_hidden;      // share of the compute beside which data-parallel exchanges run; 0: nothing hides them
-  N gather_copies;  // times a gathered weight is copied before its use
-  N contention;     // compute lost per second of an exchange that runs beside it
+  N tp_exposed_gradients;  // share of tp exchanges beside which a product of the same layer's gradients runs
+  N dp_hidden;             // share of the compute beside which data-parallel exchanges run; 0: nothing hides them
+  N gather_copies;         // times a gathered weight is copied before its use
+  N contention;            // compute lost per second of an exchange that runs beside it
   N tail_elements, tail_per_rank;  // gradients of the last bucket: at least / per data-parallel rank
   N jitter;                        // per doubling of the nodes, of one micro-batch's compute
   N unfused_rate;                  // share of the 16-bit peak of unfused attention products
   Seconds<N> step_fixed;           // once a step: host work of clipping, scaling, logging
+  Seconds<N> hop_wait;             // the host waits for each exchange between stages, and the GPU for the host
   bool ring_attention = false;     // context parallelism passes keys round a ring; else all-to-all of heads
   bool scatter_gather = false;     // without sequence parallelism tp ranks send a share each to the next stage
 
   // Experts.
   N tp_exposed_experts;       // tp_exposed in blocks with experts
+  N etp_exposed;              // share of gathers and reductions over etp that nothing hides
   N expert_launch;            // seconds per local expert and grouped product
   N squared_relu_passes;      // bytes of the kernels of a squared ReLU over those of a fused activation
-  N biased_expert_passes;     // bytes of a chain of biases, clamps and gates over those of one fused activation
+  N expert_passes;            // bytes of activation and quantisation between grouped products over those counted
+  N biased_expert_passes;     // the same of a chain of biases, clamps and gates
   N host_block;               // seconds of the host per sublayer and micro-batch, forward and backward
   N host_mlp;                 // share of host_block that a sublayer without experts or attention takes
   N host_expert;              // the same per local expert
-  N fused_share;              // passes of activation and quantisation that fused experts leave
   bool deduplicated = false;  // one copy of a row per rank (node) that needs it, not per expert
 
   AttentionPrice<N> attention(double head_dim) const;
@@ -89,13 +92,14 @@ struct Prices {
   // `bytes`: of the whole (gathered) tensor; all-to-all: of what one GPU holds.
   Seconds<N> collective(CollectiveKind kind, double bytes, const RankGroup& group) const;
   Seconds<N> send(double bytes, double distance) const;
-  // Rows to their experts (or back): `bytes` of one copy for each of `top_k` experts.
-  Seconds<N> exchange_rows(double bytes, double top_k, const RankGroup& group) const;
+  // Rows to their experts (or back): `bytes` of one copy for each chosen expert.
+  Seconds<N> exchange_rows(double bytes, const ExpertChoice& choice, const RankGroup& group) const;
 
   // Constants by head width, for `attention`.
   FlopsPerSecond<N> attention_peak;
   N attention_share[3];  // head widths up to 64, 128, 256
   N attention_backward;
+  N attention_sinks;  // share of the rate that kernels with one more logit per head keep
   AttentionLaw attention_law[3];
 };
 

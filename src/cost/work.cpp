@@ -94,10 +94,13 @@ void add_bytes(WorkItem& item, const Block& block, const Op& op, const Link& lin
     if (w.role == Role::matrix || w.role == Role::router)
       weights += volume(w.axes, extents, setting.mesh).elements.real() * setting.activation_width;
   }
+  // A move is its exchange (a collective), or hands its tensor through.
+  if (op.kind == Kind::move) return;
   item.forward_bytes = in + out + weights;
   // Backward reads the result's gradient and what was kept as input, writes the inputs' gradients; a
-  // product reads and writes once more for its weight. `add` hands its gradient through.
-  item.backward_bytes = op.kind == Kind::add ? 0 : out + in + in_gradients + 2 * weights;
+  // product reads and writes once more for its weight. `add` hands its gradient through; a permutation keeps no input.
+  const double kept = op.kind == Kind::permute ? 0 : in;
+  item.backward_bytes = op.kind == Kind::add ? 0 : out + kept + in_gradients + 2 * weights;
 }
 
 }  // namespace
@@ -133,6 +136,11 @@ class Collectives {
   void add(CollectiveKind kind, const Op& op, const Axes& axes, bool backward) {
     out_.collectives.push_back({kind, op.tag, gathered_volume(axes, out_.extents, setting_.mesh),
                                 setting_.activation_width, backward, !backward && replayed(op, setting_)});
+  }
+  // Of an input and its gradient, while the other gradient of the product is computed.
+  void add_beside(CollectiveKind kind, const Op& op, const Axes& axes) {
+    add(kind, op, axes, true);
+    out_.collectives.back().beside_product = true;
   }
   void add_move(CollectiveKind kind, const Op& op, const Axes& axes, Group group, bool backward) {
     out_.collectives.push_back({kind, op.tag, volume(axes, out_.extents, setting_.mesh), setting_.activation_width,
@@ -193,10 +201,10 @@ void collect_collectives(BlockCost& out, const Block& block, const Link& link, c
       const Axes& in = op.in[0].axes;
       if (gathers_input(block, op, setting.mesh)) {
         c.add(CollectiveKind::all_gather, op, in, false);
-        if (op.weights[0].trains) c.add(CollectiveKind::all_gather, op, in, true);  // never saved: gathered again
-        if (link.gradient[slot(op.in[0].tensor)]) c.add(CollectiveKind::reduce_scatter, op, in, true);
+        if (op.weights[0].trains) c.add_beside(CollectiveKind::all_gather, op, in);  // never saved: gathered again
+        if (link.gradient[slot(op.in[0].tensor)]) c.add_beside(CollectiveKind::reduce_scatter, op, in);
       } else if (link.gradient[slot(op.in[0].tensor)]) {
-        c.add(CollectiveKind::all_reduce, op, in, true);
+        c.add_beside(CollectiveKind::all_reduce, op, in);
       }
     }
     if (link.reduced[slot(op.out)]) c.reduce(op, result_axes(block, op));

@@ -20,7 +20,7 @@ class BlockBuilder {
     block_.window = tokens;
     block_.chunked = chunked;
   }
-  void set_top_k(Count experts) { block_.routing.top_k = experts; }
+  void set_routing(const Routing& routing) { block_.routing = routing; }
   void set_activation(Activation activation) { block_.activation = activation; }
 
   TensorId input(Axes axes, Element element = Element::activation);

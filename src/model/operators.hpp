@@ -85,7 +85,8 @@ struct Op {
 
 // How a block's experts are chosen.
 struct Routing {
-  Count top_k;  // 0: the block has no experts
+  Count top_k;               // 0: the block has no experts
+  Count groups, top_groups;  // of experts: all, and those that a token's lie in at most; 0: any
 };
 
 struct Block {

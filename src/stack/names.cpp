@@ -85,7 +85,10 @@ std::vector<std::string> loss_kind_names() { return labels(kLosses); }
 std::vector<std::string> scaled_precision_names() {
   return {"fp8-tensorwise", "fp8-delayed", "fp8-rowwise", "fp8-blockwise", "mxfp8", "nvfp4"};
 }
-std::vector<std::string> schedule_names() { return {"1f1b", "gpipe", "interleaved"}; }  // src/step/stages: in_flight
+std::vector<std::string> dispatcher_names() { return {"alltoall", "deepep", "hybridep"}; }  // src/cost/price
+std::vector<std::string> schedule_names() {
+  return {"1f1b", "gpipe", "interleaved", "zb-1p", "zb-2p", "zb-h1"};
+}  // src/step/stages: in_flight
 
 const char* name(RecomputeLayers layers) { return label_of(kLayers, layers); }
 std::optional<RecomputeLayers> recompute_layers_of(std::string_view text) { return find(kLayers, text); }

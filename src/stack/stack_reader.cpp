@@ -233,10 +233,24 @@ Status read_choices(const TomlTable& table, Stack& stack) {
   return Nothing{};
 }
 
+Status read_dispatchers(const TomlTable& table, Stack& stack) {
+  const auto names = table.find<std::vector<std::string>>("dispatchers");
+  if (!names) return names.error();
+  if (!names->has_value()) return Nothing{};
+  const std::vector<std::string> known = dispatcher_names();
+  for (const std::string& text : **names) {
+    if (std::find(known.begin(), known.end(), text) == known.end())
+      return bad(table, "dispatchers", "no dispatcher '" + text + "'", text::list(known));
+  }
+  if ((*names)->empty()) return bad(table, "dispatchers", "an empty list", text::list(known));
+  stack.dispatchers = **names;
+  return Nothing{};
+}
+
 Status read_legal(const TomlTable& table, Stack& stack) {
   if (Status s = table.only_keys({"zero", "schedules", "attention", "experts", "uneven_stages", "stage_layouts",
                                   "split_by_cost", "sp", "tp", "pp", "cp", "own_etp", "recompute", "recompute_layers",
-                                  "loss"});
+                                  "loss", "dispatchers"});
       !s)
     return s;
   if (Status s = read_recompute_layers(table, stack); !s) return s;
@@ -265,6 +279,7 @@ Status read_legal(const TomlTable& table, Stack& stack) {
   if (Status s = read_flag(table, "uneven_stages", stack.uneven_stages); !s) return s;
   if (Status s = read_flag(table, "stage_layouts", stack.stage_layouts); !s) return s;
   if (Status s = read_flag(table, "split_by_cost", stack.split_by_cost); !s) return s;
+  if (Status s = read_dispatchers(table, stack); !s) return s;
   const auto kernels = table.find<std::vector<std::string>>("attention");
   if (!kernels) return kernels.error();
   if (!kernels->has_value()) return Nothing{};

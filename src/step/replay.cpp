@@ -110,7 +110,10 @@ class Player {
 
 }  // namespace
 
+Replay replay_zero_bubble(const ReplayWork& work, std::int64_t m, bool twice);  // src/step/replay_zero_bubble
+
 Replay replay(std::string_view schedule, const ReplayWork& work, std::int64_t m) {
+  if (schedule.starts_with("zb-")) return replay_zero_bubble(work, m, schedule == "zb-2p");
   const auto p = static_cast<std::int64_t>(work.forward.size());
   const auto v = static_cast<std::int64_t>(work.forward.front().size());
   std::vector<std::vector<Task>> orders;

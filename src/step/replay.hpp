@@ -13,17 +13,21 @@ namespace preflop {
 // every rank has the same number of chunks.
 struct ReplayWork {
   std::vector<std::vector<double>> forward, backward;
+  std::vector<std::vector<double>> weights;  // zb-*: of `backward`, what makes the gradients of weights and can wait
   double hop = 0;  // from a rank to the next, both directions; the sender does not wait
 };
 
 struct Replay {
-  double seconds = 0;                    // until the last backward ends
+  // Until the last backward ends; zb-*, whose optimizer waits for no other rank: of the busiest rank, from its first
+  // forward on.
+  double seconds = 0;
   std::vector<double> busy;              // per rank
   std::vector<std::int64_t> most_alive;  // per rank: micro-batches x chunks forward and not yet backward
   bool deadlock = false;                 // the order needs what comes later: a fault of the schedule
 };
 
-// `schedule`: gpipe, 1f1b or interleaved (which needs micro_batches to be a multiple of the ranks).
+// `schedule`: gpipe, 1f1b, interleaved (which needs micro_batches to be a multiple of the ranks), zb-h1, zb-1p or zb-2p
+// (arXiv:2401.10241: one chunk a rank; gradients of weights fill the gaps, within the memory of 1f1b, or twice that).
 Replay replay(std::string_view schedule, const ReplayWork& work, std::int64_t micro_batches);
 
 }  // namespace preflop

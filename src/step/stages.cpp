@@ -179,6 +179,10 @@ std::vector<Stage> make_stages(const Model& model, const Split& split, const Rec
 
 double in_flight(const Layout& layout, std::int64_t stage, std::int64_t micro_batches) {
   if (layout.schedule == "gpipe") return static_cast<double>(micro_batches);
+  // Zero-bubble (arXiv:2401.10241 section 2.3): every stage may hold what 1f1b's first one does, or twice that.
+  if (layout.schedule == "zb-h1" || layout.schedule == "zb-1p")
+    return static_cast<double>(std::min(layout.pp, micro_batches));
+  if (layout.schedule == "zb-2p") return static_cast<double>(std::min(2 * layout.pp, micro_batches));
   if (layout.vpp == 1) return static_cast<double>(std::min(layout.pp - stage, micro_batches));
   // Interleaved 1F1B: the warm-up of rank i runs 2 (pp - i - 1) + (vpp - 1) pp chunks forward, and one
   // more before the first backward (Narayanan et al. 2021, section 2.2; Megatron-LM schedules.py).

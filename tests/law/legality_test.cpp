@@ -124,7 +124,8 @@ TEST(Legality, FullyShardedDataParallelSplitsNothingElse) {
 // Until core 0.10 experts are cut as the rest is.
 TEST(Legality, ExpertsOfOldReleasesAreCutAsTheRest) {
   Architecture a = model();
-  a.layers[0].kind.experts = ExpertSpec{.count = 8, .top_k = 2, .width = 64, .shared_width = 0, .latent = std::nullopt};
+  a.layers[0].kind.experts = ExpertSpec{
+      .count = 8, .top_k = 2, .width = 64, .groups = 0, .top_groups = 0, .shared_width = 0, .latent = std::nullopt};
   for (const char* name : {"megatron@nemo-24.11", "megatron@nemo-25.02"}) {
     Recipe r = recipe_for(stack(name), 1024);
     r.layout.tp = r.layout.ep = 2;

@@ -29,8 +29,14 @@ Architecture everything() {
   experts.attention.latent = LatentAttention{Count(32), 32, 16, 8, 16};
   experts.attention.indexer = SparseIndexer{4, 8, 16};
   experts.attention.rope = true;
-  experts.experts =
-      ExpertSpec{.count = 8, .top_k = 2, .width = 32, .shared_width = 32, .shared_gate = true, .latent = 48};
+  experts.experts = ExpertSpec{.count = 8,
+                               .top_k = 2,
+                               .width = 32,
+                               .groups = 4,
+                               .top_groups = 2,
+                               .shared_width = 32,
+                               .shared_gate = true,
+                               .latent = 48};
   a.layers.push_back({experts, 1});
   a.mtp_layers = 1;
   a.positions = Positions::learned;

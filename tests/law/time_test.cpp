@@ -9,6 +9,7 @@
 #include "src/base/embedded.hpp"
 #include "src/cost/kernels.hpp"
 #include "src/step/replay.hpp"
+#include "src/step/stages.hpp"
 #include "src/step/time/compose.hpp"
 #include "tests/support/draw.hpp"
 
@@ -23,16 +24,19 @@ Prices<double> nothing_else() {
 }
 
 // The closed form of the step over stages of (forward, backward) seconds.
-double closed(const std::vector<std::pair<double, double>>& stages, double vpp, double m, bool all_forward = false) {
+double closed(const std::vector<std::pair<double, double>>& stages, double vpp, double m, bool all_forward = false,
+              const char* played = nullptr, const std::vector<double>& weights = {}) {
   std::vector<StageRun<double>> runs;
   for (const auto& [forward, backward] : stages) {
     StageRun<double> run;
     run.time.forward = Seconds<double>(forward);
     run.time.backward = Seconds<double>(backward);
     run.time.parts[0] = Seconds<double>(forward + backward);
+    if (!weights.empty()) run.time.weights = Seconds<double>(weights[runs.size()]);
     runs.push_back(run);
   }
   Schedule<double> s;
+  s.played = played;
   s.pp = static_cast<double>(stages.size());
   s.vpp = vpp;
   s.micro_batches = m;
@@ -102,6 +106,54 @@ TEST(Schedules, ClosedFormIsTheReplayWithinTwoPercentOnUnequalStages) {
   EXPECT_EQ(all["gpipe"][1], 0);
   EXPECT_EQ(all["1f1b"][1], 0);
   EXPECT_LE(all["interleaved"][1], all["interleaved"][0] / 100);
+}
+
+// Equal stages, forward = input gradient = weight gradient: zb-h1 leaves a third of 1f1b's bubble, (p - 1)(F + B - W),
+// zb-2p nothing (arXiv:2401.10241 section 2.3), and no rank holds more than the memory that in_flight() counts.
+TEST(Schedules, ZeroBubbleIsItsClosedForm) {
+  for (i64 p : {2, 3, 4, 8, 16}) {
+    for (i64 m : {2 * p, 2 * p + 1, 5 * p}) {
+      for (const char* schedule : {"zb-h1", "zb-1p", "zb-2p"}) {
+        const auto n = static_cast<std::size_t>(p);
+        const double third = 1.5;
+        const ReplayWork work{{n, {third}}, {n, {2 * third}}, {n, {third}}, 0};
+        const Replay r = replay(schedule, work, m);
+        EXPECT_FALSE(r.deadlock);
+        const double idle = std::string(schedule) == "zb-2p" ? 0 : third * static_cast<double>(p - 1);
+        EXPECT_NEAR(r.seconds, 3 * third * static_cast<double>(m) + idle, 1e-9) << schedule << " p " << p << " m " << m;
+        Layout layout;
+        layout.pp = p;
+        layout.schedule = schedule;
+        for (i64 i = 0; i < p; ++i) {
+          const auto alive = static_cast<double>(r.most_alive[static_cast<std::size_t>(i)]);
+          EXPECT_LE(alive, in_flight(layout, i, m)) << schedule << " p " << p << " m " << m << " rank " << i;
+        }
+      }
+    }
+  }
+}
+
+// The step of a played schedule is the replay, whatever the stages; never above 1f1b, never below the slowest's work.
+RC_GTEST_PROP(Schedules, ZeroBubbleIsPlayed, ()) {
+  const auto p = static_cast<std::size_t>(*rc::gen::inRange(2, 9));
+  const int m = *rc::gen::inRange(1, 40);
+  ReplayWork work;
+  std::vector<std::pair<double, double>> stages;
+  std::vector<double> weights;
+  for (std::size_t i = 0; i < p; ++i) {
+    stages.emplace_back(*rc::gen::inRange(1, 20), *rc::gen::inRange(10, 40));
+    weights.push_back(*rc::gen::inRange(1, 10));
+    work.forward.push_back({stages.back().first});
+    work.backward.push_back({stages.back().second});
+    work.weights.push_back({weights.back()});
+  }
+  const auto schedule = *rc::gen::element("zb-h1", "zb-1p", "zb-2p");
+  const double played = replay(schedule, work, m).seconds;
+  const double step = closed(stages, 1, m, false, schedule, weights);
+  RC_ASSERT(std::fabs(step - played) <= 1e-9 * played);
+  double slowest = 0;
+  for (const auto& [forward, backward] : stages) slowest = std::max(slowest, forward + backward);
+  RC_ASSERT(played >= slowest * m * (1 - 1e-12));
 }
 
 // Search prunes by it: no pass that takes longer makes a step shorter.

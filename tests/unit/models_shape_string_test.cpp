@@ -79,6 +79,7 @@ TEST(ShapeString, EveryKeyChangesSomething) {
                             "experts=4,top_k=2,expert_ffn=10,shared_ffn=10,shared_gate=true,expert_bias=true",
                             "experts=4,top_k=2,expert_ffn=10,router_bias=true,correction_bias=true,dense_first=1",
                             "experts=4,top_k=2,expert_ffn=10,experts_every=2",
+                            "experts=4,top_k=2,expert_ffn=10,expert_groups=4,top_groups=2",
                             "mtp=1,counted=main+mtp"};
   std::set<std::string> seen = {"layers", "hidden", "heads", "vocab"};
   for (const std::string setting : settings) {

@@ -5,6 +5,7 @@
 //   preflop-fit DATA/time.csv --score         no fit: the errors of the file as it is
 //   preflop-fit DATA/time.csv --bands --write set the ends of the prediction bands from left-out models
 //   preflop-fit DATA/time.csv --leave model   errors of rows whose model (source, gpu) no fit has seen
+//   preflop-fit DATA/time.csv --unseen        errors of GPUs of which the fit has seen no row
 //   preflop-fit DATA/time.csv --docs PAGE     errors in the fit and left out, and the parameters, as a page
 //   --rows                                    every row: id, predicted / measured - 1
 #include <algorithm>
@@ -23,20 +24,25 @@ namespace {
 
 struct Score {
   std::vector<double> errors;
+  double mape() const {
+    double sum = 0;
+    for (double e : errors) sum += std::fabs(e);
+    return sum / static_cast<double>(errors.size());
+  }
+  double bias() const {
+    double sum = 0;
+    for (double e : errors) sum += e;
+    return sum / static_cast<double>(errors.size());
+  }
   void print(const std::string& name) const {
     if (errors.empty()) return;
     std::vector<double> size;
-    double sum = 0, bias = 0;
-    for (double e : errors) {
-      size.push_back(std::fabs(e));
-      sum += std::fabs(e);
-      bias += e;
-    }
+    for (double e : errors) size.push_back(std::fabs(e));
     std::sort(size.begin(), size.end());
     const double n = static_cast<double>(size.size());
     const auto rank = [&](double q) { return size[std::min(size.size() - 1, static_cast<std::size_t>(q * n))]; };
     std::printf("%-34s n %4zu  mape %5.1f  median %5.1f  p90 %5.1f  max %6.1f  bias %+5.1f\n", name.c_str(),
-                size.size(), 100 * sum / n, 100 * rank(.5), 100 * rank(.9), 100 * size.back(), 100 * bias / n);
+                size.size(), 100 * mape(), 100 * rank(.5), 100 * rank(.9), 100 * size.back(), 100 * bias());
   }
 };
 
@@ -92,6 +98,33 @@ std::vector<double> left_out(const TimeParameters& start, const std::vector<Run>
   work(0, 2);
   other.join();
   return errors;
+}
+
+bool of_machine(const Parameter& p) { return p.owner.starts_with("gpu ") || p.owner.starts_with("arch "); }
+
+// How far off rows of a GPU are that no fit has seen, stacks as they are: with its kernel tables (its parameters at
+// their priors, those that it shares with other GPUs fitted to these), and with nothing but its data sheet.
+struct Unseen {
+  std::string gpu;
+  Score table, sheet;
+};
+std::vector<Unseen> unseen_gpus(const TimeParameters& fitted, const std::vector<Run>& runs) {
+  constexpr std::size_t kLeast = 10;
+  std::map<std::string, std::vector<const Run*>> by;
+  for (const Run& run : runs) by[run.gpu].push_back(&run);
+  std::vector<Unseen> out;
+  for (const auto& [gpu, rows] : by) {
+    if (rows.size() < kLeast) continue;
+    TimeParameters p = fitted;
+    solve(p, runs, [&](const Run& run) { return run.gpu != gpu; }, {.steps = 12, .free = of_machine});
+    Unseen one{gpu, {}, {}};
+    for (const Run* run : rows) {
+      one.table.errors.push_back(run->predict(p) / run->measured - 1);
+      one.sheet.errors.push_back(run->predict_by_sheet(p) / run->measured - 1);
+    }
+    out.push_back(std::move(one));
+  }
+  return out;
 }
 
 // The ends of the 80 % band of every owner that has one: 10 % and 90 % of measured over predicted among the
@@ -175,6 +208,18 @@ std::string page(const TimeParameters& p, const std::vector<Run>& runs) {
   for (const char* which : {"model", "source", "gpu"}) errors.push_back(left_out(p, runs, which));
   out += table(runs, errors);
   out +=
+      "\n## A GPU that no fit has seen\n\nIts rows, with the parameters of stacks as they are: *tables*, its own "
+      "parameters at their priors (kernel tables) and\nthose of its architecture fitted to other GPUs; *sheet*, as a "
+      "GPU of which only the data sheet is known.\n\n| GPU | rows | tables | bias | sheet | bias |\n"
+      "|---|---:|---:|---:|---:|---:|\n";
+  for (const Unseen& one : unseen_gpus(p, runs)) {
+    char text[160];
+    std::snprintf(text, sizeof text, "| %s | %zu | %.1f | %+.1f | %.1f | %+.1f |\n", one.gpu.c_str(),
+                  one.table.errors.size(), 100 * one.table.mape(), 100 * one.table.bias(), 100 * one.sheet.mape(),
+                  100 * one.sheet.bias());
+    out += text;
+  }
+  out +=
       "\n## Fitted parameters\n\nAll others of `data/time.csv` are given. *rows*: measured steps that the parameter "
       "has a say in.\n\n"
       "| of | parameter | value | prior | bounds | rows | why it is there |\n|---|---|---:|---:|---|---:|---|\n";
@@ -223,6 +268,13 @@ int run(const std::vector<std::string>& args) {
   if (docs != args.end() && docs + 1 != args.end()) {
     const std::string text_of_page = page(parameters, *runs);  // before the old page is gone
     std::ofstream(*(docs + 1), std::ios::binary) << text_of_page;
+    return 0;
+  }
+  if (has("--unseen")) {
+    for (const Unseen& one : unseen_gpus(parameters, *runs)) {
+      one.table.print(one.gpu + ", kernel tables");
+      one.sheet.print(one.gpu + ", data sheet");
+    }
     return 0;
   }
   const auto leave = std::find(args.begin(), args.end(), "--leave");

@@ -14,6 +14,18 @@ double Run::predict(const TimeParameters& parameters) const {
   return step ? step->seconds.number() : 0;
 }
 
+double Run::predict_by_sheet(const TimeParameters& parameters) const {
+  Cluster bare = problem.cluster;
+  bare.gpu.id = bare.gpu.arch = "unseen";
+  for (const char* field : {"matmul_bf16_flops", "matmul_fp8_flops", "matmul_fp4_flops", "sustained_bf16_flops",
+                            "sustained_fp8_flops"}) {
+    bare.gpu.data.erase(field);
+    bare.platform.data.erase(field);
+  }
+  const auto step = step_estimate<double>(problem.analysed, bare, compute, parameters);
+  return step ? step->seconds.number() : 0;
+}
+
 namespace {
 
 // Rows that say themselves that something was wrong with them: scored, not fitted.

@@ -23,6 +23,8 @@ struct Run {
   std::vector<std::string> owners;  // of both kinds
 
   double predict(const TimeParameters& parameters) const;
+  // As if nothing had been measured on this GPU.
+  double predict_by_sheet(const TimeParameters& parameters) const;
 };
 
 // Every row of data/measured whose step time is predicted today.

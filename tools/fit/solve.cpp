@@ -49,7 +49,7 @@ class Solver {
       if (run.fitted && use(run)) runs_.push_back(&run);
     }
     for (std::size_t i = 0; i < p_.all().size(); ++i) {
-      if (!p_.all()[i].fitted) continue;
+      if (!p_.all()[i].fitted || (o.free && !o.free(p_.all()[i]))) continue;
       std::vector<std::size_t> rows;
       for (std::size_t k = 0; k < runs_.size(); ++k) {
         if (p_.find(owners_of(*runs_[k]), p_.all()[i].field) == &p_.all()[i]) rows.push_back(k);

@@ -12,6 +12,8 @@ struct Options {
   int steps = 12;       // of Gauss-Newton, at most
   double noise = 0.04;  // of one row, relative
   double elbow = 0.06;  // residuals beyond count linearly
+  // Parameters that move; the others stay as they are. Empty: all.
+  std::function<bool(const Parameter&)> free = {};
 };
 
 // Fits in place to the runs that `use` accepts (and that are `fitted`). Parameters that none of them depends on

@@ -79,7 +79,16 @@ void expert_options(Script& s, const Architecture& a, const Recipe& r) {
     pattern += (pattern.empty() ? "([" : "+[") + std::string(run.kind.experts ? "1" : "0") + "]*" + num(run.count);
   if (a.layers.size() > 1) s.option("--moe-layer-freq", "'" + pattern + ")'");
   s.option("--moe-grouped-gemm");
-  s.option("--moe-token-dispatcher-type", "alltoall");
+  if (r.dispatcher == "alltoall") {
+    s.option("--moe-token-dispatcher-type", "alltoall");
+  } else {
+    s.option("--moe-token-dispatcher-type", "flex");
+    s.option("--moe-flex-dispatcher-backend", r.dispatcher);
+  }
+  if (e.groups.get() > 0) {
+    s.size("--moe-router-num-groups", e.groups.get());
+    s.size("--moe-router-group-topk", e.top_groups.get());
+  }
   s.size("--expert-model-parallel-size", r.layout.ep);
   s.size("--expert-tensor-parallel-size", r.layout.etp);
   if (r.capacity_factor > 0) s.option("--moe-expert-capacity-factor", shortest(r.capacity_factor));

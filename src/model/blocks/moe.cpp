@@ -44,7 +44,7 @@ TensorId mixture(BlockBuilder& b, const ExpertSpec& spec, TensorId x) {
   b.extents()[Axis::experts] = spec.count;
   b.extents()[Axis::choices] = spec.count;
   b.extents()[Axis::expert_ffn] = spec.width;
-  b.set_top_k(spec.top_k);
+  b.set_routing({spec.top_k, spec.groups, spec.top_groups});
   b.set_activation(spec.activation);
 
   const TensorId logits = b.product(Tag::moe_router, x, "h>c", spec.router_bias);

@@ -5,6 +5,7 @@
 #include "src/base/math.hpp"
 #include "src/cost/mesh.hpp"
 #include "src/stack/optimizer.hpp"
+#include "src/step/replay.hpp"
 #include "src/step/time/pipeline.hpp"
 
 namespace preflop {
@@ -103,6 +104,7 @@ void add_piece(StageTime<N>& stage, const Piece<N>& piece, double count, const S
   add_to(stage.parts, piece.backward, times);
   stage.forward = stage.forward + piece.forward_sum * times;
   stage.backward = stage.backward + piece.backward_sum * times;
+  stage.weights = stage.weights + piece.weights_sum * times;
   stage.dense += piece.dense * count;
   stage.expert += piece.expert * count;
   if (states.zero < 3 || states.dense_ranks <= 1) return;
@@ -132,11 +134,14 @@ Schedule<N> schedule_of(const Recipe& recipe, const BlockCost& layer, double nod
   out.micro_batches = static_cast<double>(recipe.micro_batches());
   out.nodes = nodes;
   out.all_forward = l.schedule == "gpipe";
+  for (const char* name : {"zb-h1", "zb-1p", "zb-2p"}) {
+    if (l.schedule == name) out.played = name;
+  }
   out.hop = zero<N>();
   if (l.pp > 1) {
     const double share = prices.scatter_gather && !l.sp ? static_cast<double>(l.tp) : 1.0;
     const double bytes = volume("bsh", layer.extents, Mesh::of(l)).elements.real() * recipe.activation_width() / share;
-    out.hop = prices.send(bytes, static_cast<double>(l.tp * l.cp * l.dp));
+    out.hop = prices.send(bytes, static_cast<double>(l.tp * l.cp * l.dp)) + prices.hop_wait;
   }
   return out;
 }
@@ -151,8 +156,14 @@ Seconds<N> exposed_states(const StageTime<N>& stage, const StateTerms<N>& s, con
     const double bytes = 2 * stage.dense / s.dense_ranks * s.reduce_width * ring_share(s.replicas);
     replicas = Bytes<N>(read_off<N>(bytes, "gradients averaged over the shard groups", "B")) / s.replica_bandwidth;
   }
-  if (s.zero >= 3 || s.dense_ranks <= 1) return replicas;
+  if (s.dense_ranks <= 1) return replicas;
   const Seconds<N> reduce = both(stage.dense, stage.expert, s.reduce_width, s, "gradients reduced");
+  // Beside the last backward pass, after the gathers and reductions within the shard group.
+  const auto after = [&](const Seconds<N>& busy) {
+    const Seconds<N> free(larger((stage.backward * p.dp_hidden - busy).number(), N(0.0)));
+    return Seconds<N>(larger((replicas - free).number(), N(0.0)));
+  };
+  if (s.zero >= 3) return after(reduce + both(stage.dense, stage.expert, s.gather_width, s, "weights gathered"));
   // Unsharded states: the other half of the all-reduce takes the place of the gather.
   const double back = s.zero == 0 ? s.reduce_width : s.gather_width;
   const Seconds<N> gather =
@@ -167,7 +178,7 @@ Seconds<N> exposed_states(const StageTime<N>& stage, const StateTerms<N>& s, con
   const Seconds<N> beside_backward(larger((reduce - stage.backward * p.dp_hidden).number(), N(0.0)));
   const Seconds<N> beside_forward =
       s.zero == 0 ? gather : Seconds<N>(larger((gather - stage.forward * p.dp_hidden).number(), N(0.0)));
-  return Seconds<N>(smaller(comm.number(), (beside_backward + beside_forward + tail).number())) + replicas;
+  return Seconds<N>(smaller(comm.number(), (beside_backward + beside_forward + tail).number())) + after(reduce);
 }
 
 template <class N>
@@ -178,6 +189,22 @@ Seconds<N> optimizer_seconds(const StageTime<N>& stage, const StateTerms<N>& s, 
   const double owned = stage.dense / (sharded ? s.dense_ranks : 1.0) + stage.expert / (sharded ? s.expert_ranks : 1.0);
   return p.pass(held * s.held_bytes, "gradients set to zero and averaged") +
          p.pass(owned * s.update_bytes, "states read and written");
+}
+
+// Seconds beyond micro_batches x slowest of a schedule that is played.
+template <class N>
+Seconds<N> played_idle(const StageRun<N>* stages, std::size_t n, const Schedule<N>& q, const Seconds<N>& slowest) {
+  ReplayWork work;
+  for (std::size_t i = 0; i < n; ++i) {
+    const StageTime<N>& t = stages[i].time;
+    const auto copies = static_cast<std::size_t>(stages[i].count);
+    work.forward.insert(work.forward.end(), copies, {plain(t.forward.number())});
+    work.backward.insert(work.backward.end(), copies, {plain(t.backward.number())});
+    work.weights.insert(work.weights.end(), copies, {plain(t.weights.number())});
+  }
+  const double all = replay(q.played, work, static_cast<std::int64_t>(q.micro_batches)).seconds;
+  const double idle = std::max(all - plain(slowest.number()) * q.micro_batches, 0.0);
+  return Seconds<N>(leaf<N>(idle, [] { return Origin{"gaps", "s", "the schedule, played event by event", {}}; }));
 }
 
 template <class N>
@@ -212,8 +239,9 @@ StepParts<N> compose(const StageRun<N>* stages, std::size_t n, const Schedule<N>
   };
   if (q.pp > 1) {
     put(Lost::imbalance, Seconds<N>(larger(((slowest - all / N(q.pp)) * m).number(), N(0.0))));
-    const Seconds<N> idle = fill_and_drain(stages, n, q, slowest);
-    put(Lost::bubble, q.bubble < 1 ? idle * N(q.bubble) : idle);
+    const Seconds<N> idle =
+        q.played != nullptr ? played_idle(stages, n, q, slowest) : fill_and_drain(stages, n, q, slowest);
+    put(Lost::bubble, idle);
     put(Lost::pp_comm, q.hop * N(2 * (q.pp - 1)) + q.hop * N(2 * q.vpp) * m * p.pp_exposed);
   }
   put(Lost::dp_comm, dp);

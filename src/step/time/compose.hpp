@@ -43,6 +43,7 @@ template <class N>
 struct StageTime {
   Parts<N> parts{};
   Seconds<N> forward, backward;
+  Seconds<N> weights;            // of backward: products and additions of the gradients of weights
   double dense = 0, expert = 0;  // parameters on one GPU of the stage
 };
 // `count` equal blocks, one after the other. With sharded weights (zero 3) the gathers and reductions of each
@@ -61,9 +62,9 @@ template <class N>
 struct Schedule {
   double pp = 1, vpp = 1, micro_batches = 1;
   double nodes = 1;
-  bool all_forward = false;  // gpipe: no backward before the last forward
-  double bubble = 1;         // share of the fill and drain of 1f1b that the schedule leaves: zero-bubble less
-  Seconds<N> hop;            // activations of one micro-batch, to the next stage: latency and bytes
+  bool all_forward = false;      // gpipe: no backward before the last forward
+  const char* played = nullptr;  // zb-*: no closed form; played event by event (src/step/replay)
+  Seconds<N> hop;                // activations of one micro-batch, to the next stage: latency and bytes
 };
 template <class N>
 Schedule<N> schedule_of(const Recipe& recipe, const BlockCost& layer, double nodes, const Prices<N>& prices);

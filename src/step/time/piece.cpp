@@ -85,11 +85,17 @@ class Pricer {
 
   // Experts with biases: the bias, the clamps, the gate and the weighting are kernels of their own, each a pass.
   N times_of_pass(const WorkItem& w) const {
+    // A dispatcher that sends one copy of a row to a rank takes it as it is and sorts there; the plain one makes a copy
+    // for each expert first, and sorts what arrives where a rank has several experts.
+    const bool before = w.tag == Tag::moe_permute || w.tag == Tag::moe_unpermute;
+    const bool after = w.tag == Tag::moe_sort || w.tag == Tag::moe_unsort;
+    if (before && prices_.deduplicated) return N(0.0);
+    if (after && !prices_.deduplicated && block_.local_experts <= 1) return N(0.0);
     if (w.tag == Tag::mlp_act && block_.activation == Activation::relu2) return prices_.squared_relu_passes;
     if (w.tag != Tag::exp_act) return N(1.0);
     const bool biased = std::any_of(block_.weights.begin(), block_.weights.end(),
                                     [](const WeightItem& v) { return v.expert() && v.role == Role::bias; });
-    return biased ? prices_.fused_share * prices_.biased_expert_passes : prices_.fused_share;
+    return biased ? prices_.biased_expert_passes : prices_.expert_passes;
   }
 
   // All products of one launch at their first member.
@@ -109,12 +115,13 @@ class Pricer {
     const ProductPrice<N>& how = half ? prices_.head : prices_.layers;
     constexpr double kResult = 2;
     Seconds<N> forward = prices_.product(how, shape, kResult);
-    Seconds<N> backward(N(0.0));
+    Seconds<N> backward(N(0.0)), weights(N(0.0));
     if (w.backward_passes > 0) backward = prices_.product(how, {shape.m, shape.k, shape.n, shape.groups}, kResult);
-    if (w.backward_passes > 1)
-      backward =
-          backward + Seconds<N>(prices_.product(how, {shape.k, shape.n, shape.m, shape.groups}, kResult).number() /
-                                prices_.weight_gradient_rate);
+    if (w.backward_passes > 1) {
+      weights = Seconds<N>(prices_.product(how, {shape.k, shape.n, shape.m, shape.groups}, kResult).number() /
+                           prices_.weight_gradient_rate);
+      backward = backward + weights;
+    }
     if (group(w.tag) == "exp") {  // unfused: a launch per expert
       const N launch = leaf<N>(shape.groups, [] { return Origin{"experts on this GPU", "", "experts / ep", {}}; }) *
                        prices_.expert_launch;
@@ -126,6 +133,7 @@ class Pricer {
       const Seconds<N> added =
           prices_.pass(shape.n * shape.k * shape.groups, "weights of the product") * prices_.accumulate_bytes;
       put(out_.backward, w.logits ? Lost::logits : Lost::memory_bound, named(added, "gradient accumulation", "s"));
+      out_.weights_sum = out_.weights_sum + weights + added;
     }
     if (!half && plain(prices_.cast_bytes) > 0) add_casts(i);
   }
@@ -140,7 +148,7 @@ class Pricer {
   // Inputs and gradients are quantised before they are gathered: each rank its own shard.
   void add_casts(std::size_t i) {
     const WorkItem& w = block_.work[i];
-    const N bytes = group(w.tag) == "exp" ? prices_.cast_bytes * prices_.fused_share : prices_.cast_bytes;
+    const N bytes = group(w.tag) == "exp" ? prices_.cast_bytes * prices_.expert_passes : prices_.cast_bytes;
     double results = w.shape.results;
     for (std::size_t j = i + 1; j < block_.work.size(); ++j) {
       const WorkItem& other = block_.work[j];
@@ -175,9 +183,10 @@ class Pricer {
       return leaf<N>(value,
                      [] { return Origin{"diagonal, prologue and tail of this shape", "", "src/cost/kernels", {}}; });
     };
-    const Seconds<N> forward = flops / how.forward * factor(attention_factor(how.law, seq, w.query_tiles));
+    const N kept = sinks() ? prices_.attention_sinks : N(1.0);
+    const Seconds<N> forward = flops / (how.forward * kept) * factor(attention_factor(how.law, seq, w.query_tiles));
     const Seconds<N> backward =
-        flops / how.backward * factor(kBackwardWork * attention_factor(behind, seq, w.query_tiles));
+        flops / (how.backward * kept) * factor(kBackwardWork * attention_factor(behind, seq, w.query_tiles));
     put(w, Lost::attention, forward, backward);
     if (recipe_.layout.cp > 1) add_context(w, forward, backward);
   }
@@ -225,10 +234,11 @@ class Pricer {
                                                    : RankGroup{etp, 1};
     const Lost lost = c.group == Group::tp ? Lost::tp_comm : Lost::ep_comm;
     const N& sharded = has_experts() ? prices_.tp_exposed_experts : prices_.tp_exposed;
-    const N& exposed = c.group == Group::ep ? prices_.ep_exposed : sharded;
-    const Seconds<N> alone = c.group == Group::ep ? prices_.exchange_rows(c.bytes(), block_.top_k, group)
+    const N& exposed = c.group == Group::ep ? prices_.ep_exposed : c.group == Group::tp ? sharded : prices_.etp_exposed;
+    const Seconds<N> alone = c.group == Group::ep ? prices_.exchange_rows(c.bytes(), block_.choice, group)
                                                   : prices_.collective(c.kind, c.bytes(), group);
-    const Seconds<N> time = named(alone * exposed, preflop::name(c.tag).data(), "s");
+    const Seconds<N> time = named(alone * (c.beside_product ? exposed * prices_.tp_exposed_gradients : exposed),
+                                  preflop::name(c.tag).data(), "s");
     put(c.backward ? out_.backward : out_.forward, lost, time);
     if (c.replayed) put(out_.backward, Lost::recompute, time);
   }
@@ -242,7 +252,12 @@ class Pricer {
     put(out_.backward, Lost::launch, prices_.gap * N(all ? 3.0 : 2.0));
   }
 
-  bool has_experts() const { return block_.top_k > 0; }
+  // A trained logit of every head beside its scores.
+  bool sinks() const {
+    return std::any_of(block_.weights.begin(), block_.weights.end(),
+                       [](const WeightItem& v) { return v.role == Role::bias && group(v.tag) == "core"; });
+  }
+  bool has_experts() const { return block_.choice.top_k > 0; }
 
   // The host issues the kernels of a block, a third of them forward; where that takes as long as the kernels, the
   // GPU waits. The longer of the two counts, with a soft corner: each direction by itself, for a shorter one must

@@ -25,6 +25,7 @@ template <class N>
 struct Piece {
   Parts<N> forward{}, backward{};  // backward: with what is recomputed in it, under Lost::recompute
   Seconds<N> forward_sum, backward_sum;
+  Seconds<N> weights_sum;        // of backward: products and additions of the gradients of weights
   double dense = 0, expert = 0;  // parameters on this GPU, before optimizer states or weights are sharded
 };
 
