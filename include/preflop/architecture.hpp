@@ -95,8 +95,8 @@ struct ExpertSpec {
   Count count;
   Count top_k;
   Count width;  // of one branch of one expert
-  // The router's choice is limited: experts stand in `groups` equal groups, and a token's lie in at most `top_groups` of
-  // them (DeepSeek-V2 and V3: so that it reaches few nodes). 0: any.
+  // The router's choice is limited: experts stand in `groups` equal groups, and a token's lie in at most `top_groups`
+  // of them (DeepSeek-V2 and V3: so that it reaches few nodes). 0: any.
   Count groups, top_groups;
   bool gated = true;
   Activation activation = Activation::silu;

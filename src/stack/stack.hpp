@@ -161,7 +161,8 @@ struct Stack {
   bool split_by_cost = false;          // layers are dealt by the work of their matrices, the head's included
   std::vector<std::string> schedules;  // the first one is the default
   std::vector<AttentionKernel> kernels;
-  std::vector<std::string> dispatchers = {"alltoall"};  // of rows to experts; the first one that a GPU runs is the default
+  std::vector<std::string> dispatchers = {
+      "alltoall"};  // of rows to experts; the first one that a GPU runs is the default
   Dtype weight_dtype = Dtype::bf16, grad_dtype = Dtype::bf16, master_dtype = Dtype::fp32, moment_dtype = Dtype::fp32;
 
   Scalar vocab_multiple;             // the padded vocabulary is a multiple of this x tp

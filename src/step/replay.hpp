@@ -14,7 +14,7 @@ namespace preflop {
 struct ReplayWork {
   std::vector<std::vector<double>> forward, backward;
   std::vector<std::vector<double>> weights;  // zb-*: of `backward`, what makes the gradients of weights and can wait
-  double hop = 0;  // from a rank to the next, both directions; the sender does not wait
+  double hop = 0;                            // from a rank to the next, both directions; the sender does not wait
 };
 
 struct Replay {

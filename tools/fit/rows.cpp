@@ -17,8 +17,8 @@ double Run::predict(const TimeParameters& parameters) const {
 double Run::predict_by_sheet(const TimeParameters& parameters) const {
   Cluster bare = problem.cluster;
   bare.gpu.id = bare.gpu.arch = "unseen";
-  for (const char* field : {"matmul_bf16_flops", "matmul_fp8_flops", "matmul_fp4_flops", "sustained_bf16_flops",
-                            "sustained_fp8_flops"}) {
+  for (const char* field :
+       {"matmul_bf16_flops", "matmul_fp8_flops", "matmul_fp4_flops", "sustained_bf16_flops", "sustained_fp8_flops"}) {
     bare.gpu.data.erase(field);
     bare.platform.data.erase(field);
   }
