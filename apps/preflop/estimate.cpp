@@ -7,6 +7,7 @@
 #include "src/view/report.hpp"
 #include "src/view/svg/pictures.hpp"
 #include "src/view/text.hpp"
+#include "src/view/timeline.hpp"
 
 namespace preflop::cli {
 
@@ -21,6 +22,8 @@ std::vector<Flag> estimate_flags() {
   out.push_back({"recipe", "FILE.toml", "the same keys as the flags; flags win", "recipe"});
   out.push_back({"assume", "KEY=VALUE", "a config.json key that is missing or wrong", "recipe", true});
   out.push_back({"check", "", "exit 3 when it does not fit, or misses --within or --budget", "output"});
+  out.push_back(
+      {"timeline", "", "the memory of every stage through a step instead: CSV, or JSON with --json", "output"});
   out.push_back({"timing", "", "where the time went, on stderr", "output"});
   for (Flag& flag : output_flags()) {
     if (flag.name == "output") flag.help = "-o FILE: write to a file, .json, .txt, .svg, .html or .md";
@@ -59,6 +62,20 @@ std::string drawn(const Args& args, const Problem& p, const Estimate& e) {
   return svg::document(svg::sheet(estimate_pictures(e, curve), e.model.name));
 }
 
+// --timeline: CSV, or JSON with --json or -o FILE.json.
+Status write_timeline(const Args& args, const Problem& p) {
+  const std::string end = ending(args);
+  const bool to_file = !args.value("output").empty();
+  if (to_file && end != ".csv" && end != ".json")
+    return Error{"-o", "a timeline is CSV or JSON", "a name that ends in .csv or .json"};
+  if (end == ".csv" && args.has("json")) return Error{"-o", "a .csv file contradicts --json", "one of the two"};
+  const auto timeline = memory_timeline(p.analysed, p.cluster);
+  if (!timeline) return timeline.error();
+  const bool json = args.has("json") || end == ".json";
+  return write_text(json ? json_text(timeline_json_value(*timeline)) + "\n" : timeline_csv(*timeline),
+                    args.value("output"));
+}
+
 }  // namespace
 
 Result<int> run_estimate(const Args& args) {
@@ -71,7 +88,9 @@ Result<int> run_estimate(const Args& args) {
   const TextOptions options{
       args.has("verbose"), args.has("quiet"),
       verdict_changes(posed->problem.analysed, posed->problem.cluster, e.memory.verdict, kChanges)};
-  if (const std::string picture = drawn(args, posed->problem, e); !picture.empty()) {
+  if (args.has("timeline")) {
+    if (Status s = write_timeline(args, posed->problem); !s) return s.error();
+  } else if (const std::string picture = drawn(args, posed->problem, e); !picture.empty()) {
     if (args.has("json")) return Error{"-o", "a " + ending(args) + " file contradicts --json", "one of the two"};
     if (Status s = write_text(picture, args.value("output")); !s) return s.error();
   } else if (Status s = emit(

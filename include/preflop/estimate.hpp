@@ -67,6 +67,8 @@ struct MemoryEstimate {
   std::optional<Bytes<N>> margin;  // capacity - (allocated + context) of the worst stage; negative when short
   std::vector<StageMemory<N>> stages;
   std::size_t peak_stage = 0;
+  std::optional<Bytes<N>> host;           // of the fullest node, where anything is offloaded
+  std::optional<Bytes<N>> host_capacity;  // of a node, where it is known
   std::optional<Bytes<N>> checkpoint;
   std::optional<Bytes<N>> low_device, high_device;  // 80 % band of the fullest stage's device memory
   std::vector<WayOut<N>> way_out;                   // when it does not fit: what would make it fit, cheapest first

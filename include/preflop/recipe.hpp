@@ -41,6 +41,18 @@ struct Recompute {
   bool some() const { return which != RecomputeLayers::all; }
 };
 
+// What is kept in the host's memory instead of the GPU's.
+struct Offload {
+  static constexpr std::int64_t kAllLayers = std::int64_t{1} << 40;
+
+  double optimizer = 0;          // share of the master weights and optimizer states; updated by the host
+  bool params = false;           // the sharded weights and gradients too
+  std::int64_t activations = 0;  // what the first so many layers of every (virtual) stage keep for the backward pass
+
+  bool any() const { return optimizer > 0 || params || activations > 0; }
+  bool some_layers() const { return activations > 0 && activations < kAllLayers; }
+};
+
 // Parallel sizes. Dense operands live on tp * cp * dp * pp, expert operands on etp * ep * edp * pp.
 struct Layout {
   std::int64_t tp = 1, cp = 1, dp = 1, pp = 1, vpp = 1;
@@ -73,6 +85,7 @@ struct Recipe {
   Dtype master_dtype = Dtype::fp32;  // none: the weights are their own master
   Dtype moment_dtype = Dtype::fp32;
   Recompute recompute;
+  Offload offload;
   AttentionKernel attention = AttentionKernel::cudnn;
   LossKind loss = LossKind::plain;
 

@@ -14,6 +14,7 @@
 #include "src/view/json.hpp"
 #include "src/view/report.hpp"
 #include "src/view/text.hpp"
+#include "src/view/timeline.hpp"
 
 namespace preflop {
 
@@ -131,6 +132,15 @@ Result<Json> State::report_call(const Json& call) {
   return Error{"format", text::quoted(format) + " is no format of a report", "html, md, svg or txt"};
 }
 
+Result<Json> State::timeline(const Json& call) {
+  const auto here = pose_here(call);
+  if (!here) return here.error();
+  const auto timeline = memory_timeline((*here)->problem.analysed, (*here)->problem.cluster);
+  if (!timeline) return timeline.error();
+  if (text_member(call, "format") == "csv") return Json{{"text", timeline_csv(*timeline)}};
+  return timeline_json_value(*timeline);
+}
+
 // As `preflop export` does it: from the estimate's JSON, read back.
 Result<Json> State::export_call(const Json& call) {
   const auto here = pose_here(call);
@@ -154,6 +164,7 @@ Result<Json> State::dispatch(const Json& call) {
                                                                 {"explain", &State::explain_call},
                                                                 {"pictures", &State::pictures},
                                                                 {"report", &State::report_call},
+                                                                {"timeline", &State::timeline},
                                                                 {"export", &State::export_call},
                                                                 {"plan-begin", &State::plan_begin},
                                                                 {"plan-advance", &State::plan_advance},

@@ -18,6 +18,7 @@ std::string estimate_json(std::string_view request_json);
 //   explain                                            request, term [, format: txt or lines [, everything]]
 //   pictures                                                                    request [, width, gb]
 //   report                                                                      request, format: html, md, svg or txt
+//   timeline (memory through a step)                                           request [, format: csv]
 //   export                                                                      request, to
 //   plan-begin                                                                  request [, search {objective, ..}]
 //   plan-advance, plan-result, plan-pictures, plan-cancel                       [ordinals | width, gb]

@@ -39,7 +39,7 @@ const std::vector<Key>& request_keys() {
       {"attention", "NAME", "memory", "unfused, sdpa, fa1, fa2, fa3 or cudnn, as the stack has them", ""},
       {"loss", "NAME", "memory", "implementation of the loss", ""},
       {"compile", "", "memory", "torch.compile of the layers (--no-compile: off)", ""},
-      {"offload", "WHAT", "memory", "states or activations kept on the host", "offloading"},
+      {"offload", "WHAT,..", "memory", "kept on the host: optimizer[=SHARE], params, activations[=LAYERS]; none", ""},
       {"lora", "r=N,..", "fine-tuning", "low-rank adapters", "low-rank adapters"},
       {"quantize", "NAME", "fine-tuning", "quantised frozen weights", "quantised weights"},
       {"freeze", "WHAT", "fine-tuning", "frozen parts", "frozen parts"},

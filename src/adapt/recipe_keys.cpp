@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/base/decimal.hpp"
 #include "src/base/text.hpp"
 #include "src/base/units.hpp"
 #include "src/stack/optimizer.hpp"
@@ -238,11 +239,57 @@ Status read_software(const Request& request, Recipe& recipe) {
   return Nothing{};
 }
 
+namespace {
+
+// One word of --offload.
+Status read_offloaded(std::string_view word, Offload& out) {
+  const std::string_view what = word.substr(0, word.find('='));
+  const std::string_view value = what.size() < word.size() ? word.substr(what.size() + 1) : std::string_view();
+  const Error unknown{"--offload", text::quoted(word) + " is nothing that can be kept on the host",
+                      "none, optimizer, optimizer=SHARE, params or activations[=LAYERS], with commas"};
+  if (value == "nvme") return Error{"--offload", "no stack here keeps " + std::string(what) + " on NVMe", "cpu"};
+  if (what == "params" && (value.empty() || value == "cpu")) {
+    out.params = true;
+  } else if (what == "optimizer" && (value.empty() || value == "cpu")) {
+    out.optimizer = 1;
+  } else if (what == "optimizer") {
+    const Result<double> share = parse_decimal(value);
+    if (!share || !(*share > 0) || *share > 1)
+      return Error{"--offload", text::quoted(value) + " is no share of the optimizer states", "above 0, at most 1"};
+    out.optimizer = *share;
+  } else if (what == "activations" && what.size() == word.size()) {
+    out.activations = Offload::kAllLayers;
+  } else if (what == "activations") {
+    const auto layers = parse_count(value, "--offload");
+    if (!layers) return layers.error();
+    if (layers->get() < 1 || layers->get() > kLargestSize)
+      return Error{"--offload", text::quoted(value) + " is no number of layers", "1 or more"};
+    out.activations = layers->get();
+  } else {
+    return unknown;
+  }
+  return Nothing{};
+}
+
+Status read_offload(const Request& request, Recipe& recipe) {
+  const std::string* text = text_of(request, "offload");
+  if (text == nullptr || *text == "none") return Nothing{};
+  for (std::size_t begin = 0; begin <= text->size();) {
+    const std::size_t end = std::min(text->find(',', begin), text->size());
+    if (Status s = read_offloaded(std::string_view(*text).substr(begin, end - begin), recipe.offload); !s) return s;
+    begin = end + 1;
+  }
+  return Nothing{};
+}
+
+}  // namespace
+
 Status read_numerics(const Request& request, const Stack& stack, Recipe& recipe) {
   if (Status s = read_precision(request, recipe); !s) return s;
   if (Status s = read_dtypes(request, stack, recipe); !s) return s;
   if (Status s = read_kernels(request, stack, recipe); !s) return s;
   if (Status s = read_software(request, recipe); !s) return s;
+  if (Status s = read_offload(request, recipe); !s) return s;
   const auto compile = switch_key(request, "compile");
   if (!compile) return compile.error();
   recipe.compile = compile->value_or(stack.compile_default);

@@ -37,6 +37,7 @@ std::map<std::string, std::string> recipe_words(const Recipe& r) {
   out["loss"] = name(r.loss);
   if (r.given.contains("compile") || r.compile) out["compile"] = r.compile ? "true" : "false";
   out["recompute"] = recompute_text(r.recompute);
+  if (r.offload.any()) out["offload"] = offload_text(r.offload);
   if (r.mtp > 0) put("mtp", r.mtp);
   if (r.capacity_factor > 0) out["capacity_factor"] = shortest(r.capacity_factor);
   if (r.imbalance != 1) out["imbalance"] = shortest(r.imbalance);

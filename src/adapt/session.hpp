@@ -42,6 +42,7 @@ struct Session::State {
   Result<Json> explain_call(const Json& call);
   Result<Json> pictures(const Json& call);
   Result<Json> report_call(const Json& call);
+  Result<Json> timeline(const Json& call);
   Result<Json> export_call(const Json& call);
   Result<Json> plan_begin(const Json& call);
   Result<Json> plan_advance(const Json& call);

@@ -152,6 +152,22 @@ void set_links(Prices<N>& out, const Reader<N>& r, const Cluster& cluster) {
   out.scaleout_latency = Seconds<N>(r.gpu("scaleout_latency") + r.stack("collective_launch"));
 }
 
+// Sixteen lanes of PCI Express where the platform does not say what joins GPU and host.
+template <class N>
+void set_host(Prices<N>& out, const Reader<N>& r) {
+  constexpr double kLanes = 16, kThirdGeneration = 0.985e9;  // bytes/s of a lane, each direction; doubles since
+  const std::optional<double> generation = r.value("pcie_generation");
+  N link = r.datum("host_link_bandwidth", "link to the host", "B/s");
+  if (!r.value("host_link_bandwidth") && generation) {
+    const double doubled = math::pow(2, *generation - 3);
+    link = leaf<N>(kLanes * kThirdGeneration * doubled, [] {
+      return Origin{"link to the host", "B/s", "PCI Express, sixteen lanes of its generation", {}};
+    });
+  }
+  out.host_link = BytesPerSecond<N>(link);
+  out.host_memory = BytesPerSecond<N>(r.gpu("host_memory_bandwidth"));
+}
+
 template <class N>
 void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   out.weight_gradient_rate = r.gpu("weight_gradient_rate");
@@ -221,6 +237,7 @@ Prices<N> prices(const Cluster& cluster, const Stack& stack, const Recipe& recip
   set_attention(out, r, recipe, cluster);
   set_links(out, r, cluster);
   set_habits(out, r, recipe);
+  if (recipe.offload.any()) set_host(out, r);
   return out;
 }
 

@@ -48,6 +48,8 @@ struct Prices {
   Seconds<N> scaleup_latency, scaleout_latency;  // per collective; times log2(ranks) across nodes
   double domain = 1;                             // GPUs that scale-up links join
   bool has_scaleout = false;
+  BytesPerSecond<N> host_link;    // per GPU and direction; 0: not known
+  BytesPerSecond<N> host_memory;  // of a GPU's share of the host, while the host updates parameters
 
   // Habits of the stack's software.
   N weight_gradient_rate;   // share of a product's rate that products of weight gradients keep

@@ -64,7 +64,7 @@ class NumberWalk {
     put("memory.peak_device_bytes", peak.device, "B");
     put("memory.low_device_bytes", m.low_device, "B");
     put("memory.high_device_bytes", m.high_device, "B");
-    unknown("memory.host_bytes_per_node", "B");
+    put("memory.host_bytes_per_node", m.host, "B");
     put("memory.checkpoint_bytes", m.checkpoint, "B");
     for (std::size_t i = 0; i < m.way_out.size(); ++i) {
       const std::string at = "memory.way_out[" + std::to_string(i) + "].";

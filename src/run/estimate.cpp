@@ -23,6 +23,20 @@ std::vector<std::string> sources_of(const Analysed& a, const Cluster& cluster) {
   return {out.begin(), out.end()};
 }
 
+// What is moved to the host has to fit there, and takes time that is only partly known.
+template <class N>
+void warn_of_host(EstimateOf<N>& out, const Analysed& a, const Cluster& cluster) {
+  if (!out.memory.host) return;
+  const std::string needed = text::bytes_iec(plain(out.memory.host->number())) + " of host memory a node";
+  if (host_short(out.memory))
+    out.warnings.push_back("the host: " + needed + ", and it has " +
+                           text::bytes_iec(plain(out.memory.host_capacity->number())));
+  else if (!out.memory.host_capacity)
+    out.warnings.push_back("the host: " + needed + "; how much it has is not known");
+  if (!cluster.datum("host_link_bandwidth").value && !cluster.datum("pcie_generation").value && !a.recipe.mfu)
+    out.warnings.push_back("no time of offloading: the link between " + cluster.gpu.id + " and its host is not known");
+}
+
 // The rates that this recipe's time is made of: those below exact are assumed.
 void assume_rates(Cluster& cluster, const Recipe& recipe) {
   add_assumed_rung(cluster, peak_field(recipe.precision));
@@ -68,6 +82,7 @@ EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
                            (*more > 0 ? text::bytes_iec(*more) + " more than without it" : std::string("as much")));
   if (a.recipe.recompute.some() && recomputes_all(a))
     out.warnings.push_back(recompute_text(a.recipe.recompute) + ": no stage has more layers, so all are recomputed");
+  warn_of_host(out, a, cluster);
   for (const std::string& note : a.model->notes) out.warnings.push_back("the model: " + note);
   if (!out.step && !cluster.memory_only) out.warnings.push_back("no step time: " + missing_rates(a, cluster));
   return out;

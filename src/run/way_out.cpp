@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <tuple>
 
 #include "src/stack/stack_reader.hpp"
 #include "src/step/compute.hpp"
@@ -71,6 +72,7 @@ class Finder {
     if (!memory.margin) return false;
     way.allocated = memory.stages[memory.peak_stage].allocated.number();
     way.short_by = -memory.margin->number();
+    if (host_short(memory)) way.short_by = std::max(way.short_by, (*memory.host - *memory.host_capacity).number());
     return true;
   }
 
@@ -110,6 +112,23 @@ class Finder {
       Recipe r = base;
       r.recompute = {kind, 0, {}};
       add(out, from, r, text);
+    }
+    for (const auto& [kind, params, text] : {std::tuple("optimizer", false, "--offload optimizer"),
+                                             std::tuple("all", true, "--offload optimizer,params")}) {
+      if (base.offload.any() || !a_.stack->offloads(kind)) continue;
+      Recipe r = base;
+      r.offload.optimizer = 1;
+      r.offload.params = params;
+      // The host keeps sharded states only.
+      const int zero = *std::max_element(a_.stack->zero_allowed.begin(), a_.stack->zero_allowed.end());
+      const bool shard = r.layout.zero == 0;
+      if (shard) r.layout.zero = zero;
+      add(out, from, r, shard ? flag("--zero", zero) + " " + text : std::string(text));
+    }
+    if (base.offload.any()) {
+      Recipe r = base;
+      r.offload = {};
+      add(out, from, r, "--offload none");
     }
     if (base.micro_batch % 2 == 0) {
       Recipe r = base;

@@ -106,6 +106,7 @@ class Cells {
   void leave_out(Quick quick, const Variant& variant, std::uint64_t count);
   void exclude(const Structure& structure, const Variant& variant);
   Priced memory_of(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& variant) const;
+  bool host_short(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& variant) const;
   double reserved_of(const Variant& variant, std::size_t kind, const std::vector<const BlockRow*>& rows) const;
   double seconds_of(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& variant);
   const std::vector<const BlockRow*>& rows_of(std::uint32_t recompute, std::uint32_t loss);

@@ -117,6 +117,21 @@ double Cells::reserved_of(const Variant& v, std::size_t k, const std::vector<con
   return reserved_bytes<double>(*question_.stack, recipe_, Bytes<double>(allocated), peak, parts).number();
 }
 
+// Does the fullest node need more host memory than it has?
+bool Cells::host_short(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& v) const {
+  const std::optional<double>& capacity = question_.cluster.datum("host_bytes").value;
+  if (!question_.recipe.offload.any() || !capacity) return false;
+  std::vector<double> by_stage;
+  for (std::size_t k = 0; k < structure.classes.size(); ++k) {
+    const double bytes = evaluate(v.forms[k]->host, rows, v.sizes[k]);
+    by_stage.insert(by_stage.end(), static_cast<std::size_t>(structure.classes[k].count), bytes);
+  }
+  double node = 0;
+  for (const auto& [stage, ranks] : fullest_node(recipe_.layout, question_.cluster.gpus_per_node, by_stage))
+    node += by_stage[stage] * ranks;
+  return *capacity < node;
+}
+
 Priced Cells::memory_of(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& v) const {
   Priced out;
   double allocated = -1;
@@ -135,7 +150,7 @@ Priced Cells::memory_of(const Structure& structure, const std::vector<const Bloc
   out.needed = allocated + context_;
   out.device = (sums_ ? reserved_of(v, fullest, rows) : allocated * reserved_factor_) + context_;
   if (capacity_ > 0) {
-    const bool fits = !(capacity_ < out.needed);
+    const bool fits = !(capacity_ < out.needed) && !host_short(structure, rows, v);
     out.verdict = !fits ? Verdict::no : capacity_ < out.device ? Verdict::tight : Verdict::fits;
   }
   return out;
@@ -144,7 +159,9 @@ Priced Cells::memory_of(const Structure& structure, const std::vector<const Bloc
 double Cells::seconds_of(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& v) {
   if (question_.recipe.mfu) return question_.given_seconds;
   const Prices<double>& prices = tables_.prices(recipe_.layout.vpp > 1, v.accumulates);
-  const bool beside = v.states.zero >= 3;  // weights gathered while layers run: add_piece reads the states
+  // Weights gathered while layers run, transfers to the host: both read the states.
+  const bool offload = recipe_.offload.any();
+  const bool beside = v.states.zero >= 3 || offload;
   if (!runs_ready_ || beside) {
     runs_.resize(structure.classes.size());
     for (std::size_t k = 0; k < structure.classes.size(); ++k) {
@@ -153,6 +170,13 @@ double Cells::seconds_of(const Structure& structure, const std::vector<const Blo
       for (const auto& [block, count] : structure.classes[k].runs)
         add_piece(runs_[k].time, rows[static_cast<std::size_t>(block)]->pieces[v.accumulates ? 1 : 0],
                   static_cast<double>(count), v.states, prices);
+      if (!offload) continue;
+      double kept = 0;
+      for (const auto& [block, count] : structure.classes[k].runs)
+        kept += offloads(*question_.model, recipe_, block)
+                    ? rows[static_cast<std::size_t>(block)]->kept() * static_cast<double>(count)
+                    : 0;
+      add_offload(runs_[k].time, kept, v.states, prices);
     }
     runs_ready_ = !beside;
   }

@@ -146,7 +146,7 @@ StageForms stage_forms(const Model& model, const Stack& stack, const Recipe& bas
   Analysed a;
   a.model = &model;
   a.stack = &stack;
-  for (int i = 0; i < block_kinds(model, base.recompute); ++i)
+  for (int i = 0; i < block_kinds(model, base); ++i)
     a.blocks.push_back(marked_block(i, model.blocks[static_cast<std::size_t>(model.kind(i))], i == key.largest));
   Stage stage{0, key.layers, key.embedding, key.head};
   StageForms out;
@@ -159,6 +159,7 @@ StageForms stage_forms(const Model& model, const Stack& stack, const Recipe& bas
   for (int m = 0; m < kMoments; ++m) {
     const Moment moment = static_cast<Moment>(m);
     const std::size_t first = out.forms.size();
+    if (!has_moment(a, stage, moment)) continue;
     for (const std::size_t fullest : candidates) {
       a.blocks[fullest].walk.transients[0].volume.elements = static_cast<std::int64_t>(kDominant);
       a.recipe = probe_recipe(base, key, 1);
@@ -166,7 +167,6 @@ StageForms stage_forms(const Model& model, const Stack& stack, const Recipe& bas
       a.recipe = probe_recipe(base, key, 2);
       const std::vector<Line> two = lines_at(a, stage, moment);
       a.blocks[fullest].walk.transients[0].volume.elements = 1;
-      if (one.empty()) break;
       StageForm form;
       form.moment = moment;
       add_lines(form, one, 2, -1);  // at(f) = 2 at(1) - at(2) + f (at(2) - at(1))
@@ -179,9 +179,16 @@ StageForms stage_forms(const Model& model, const Stack& stack, const Recipe& bas
       if (!known) out.forms.push_back(std::move(form));
     }
   }
+  a.recipe = probe_recipe(base, key, 1);
+  const std::vector<Line> host_one = host_lines(a, stage);
+  a.recipe = probe_recipe(base, key, 2);
+  for (const Line& line : host_one) add_line(out.host, line, 2, -1);
+  for (const Line& line : host_lines(a, stage)) add_line(out.host, line, -1, 1);
+  drop_zeros(out.host.terms);
   FormKey whole = key;  // parameters: the weights of a stage that shards nothing
   whole.zero = 0;
   a.recipe = probe_recipe(base, whole, 1);
+  a.recipe.offload = {};
   for (const Line& line : lines_at(a, stage, Moment::init)) {
     if (line.term != Term::weights) continue;
     const Reading r = read(line);

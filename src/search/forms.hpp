@@ -68,6 +68,7 @@ struct FormKey {
 
 struct StageForms {
   std::vector<StageForm> forms;
+  Linear host;                       // what a rank keeps on the host
   std::vector<FormTerm> parameters;  // of the stage on one GPU; item `expert` or a dense one
 };
 

@@ -32,6 +32,13 @@ std::vector<T> one_or(bool fixed, T given, std::vector<T> open) {
   return fixed ? std::vector<T>{std::move(given)} : std::move(open);
 }
 
+// With what a layer keeps on the host a stack recomputes all or nothing, as check_legal says.
+std::vector<Recompute> policies_beside_offload(const Stack& stack, const Offload& offload) {
+  if (offload.some_layers() || !stack.offloads("checkpoints")) return {{RecomputeKind::none, 0, {}}};
+  if (!stack.offloads("activations")) return {{RecomputeKind::full, 0, {}}};
+  return {{RecomputeKind::none, 0, {}}, {RecomputeKind::full, 0, {}}};
+}
+
 std::vector<Recompute> policies(const Model& model, const Stack& stack) {
   std::vector<Recompute> out = {{RecomputeKind::none, 0, {}}};
   if (!stack.selective.empty()) out.push_back({RecomputeKind::selective, 0, {}});
@@ -142,6 +149,7 @@ Space make_space(const Question& q) {
   const std::int64_t layers = layer_count(model);
   const std::int64_t width = std::max<std::int64_t>(1, extent(model, Axis::expert_ffn));
   Space out;
+  const Offload& offload = q.recipe.offload;
   const std::int64_t reach = experts > 0 ? std::max(kLargestTensor, q.cluster.gpus_per_node) : heads;
   const std::int64_t least = experts > 0 ? kLeastTokens : 2;
   out.tp = one_or(q.fixed("tp"), given.tp, divisors(gpus, stack.tp_allowed ? std::min(heads, reach) : 1));
@@ -166,8 +174,10 @@ Space make_space(const Question& q) {
   if (etp.empty()) etp = {1};
   out.etp = one_or(q.fixed("etp") || experts == 0, given.etp, std::move(etp));
   out.zero = one_or(q.fixed("zero"), given.zero, stack.zero_allowed);
+  if (offload.optimizer > 0 && !q.fixed("zero")) std::erase(out.zero, 0);
   out.hsdp = one_or(q.fixed("hsdp"), given.hsdp, shard_groups(q.cluster));
-  out.recompute = one_or(q.fixed("recompute"), q.recipe.recompute, policies(model, stack));
+  out.recompute = one_or(q.fixed("recompute"), q.recipe.recompute,
+                         offload.activations > 0 ? policies_beside_offload(stack, offload) : policies(model, stack));
   std::vector<LossKind> losses;
   for (const LossRule& rule : stack.losses) losses.push_back(rule.kind);
   out.loss = one_or(q.fixed("loss"), q.recipe.loss, std::move(losses));

@@ -89,7 +89,7 @@ Tables::Tables(const Question& question, const Space& space) : question_(questio
   for (const PlanAxis axis : {PlanAxis::tp, PlanAxis::cp, PlanAxis::sp, PlanAxis::micro_batch, PlanAxis::ep,
                               PlanAxis::etp, PlanAxis::recompute, PlanAxis::loss})
     positions *= space.size(axis);
-  const std::size_t kinds = static_cast<std::size_t>(block_kinds(model, question.recipe.recompute));
+  const std::size_t kinds = static_cast<std::size_t>(block_kinds(model, question.recipe));
   for (std::size_t i = 0; i < kinds; ++i) {
     const Block& kind = model.blocks[static_cast<std::size_t>(model.kind(static_cast<int>(i)))];
     std::array<Block, 2> both;
@@ -244,7 +244,9 @@ const Structure& Tables::structure(const Position& at) {
     if (!out.exists) return out;
   }
   out.layers_per_stage = *choice;
-  for (const Stage& stage : make_stages(model, *split, question_.recipe.recompute)) {
+  Recipe recipe = question_.recipe;
+  recipe.layout = layout;
+  for (const Stage& stage : make_stages(model, *split, recipe)) {
     if (!out.classes.empty() && same_stage(out.classes.back().stage, stage)) {
       ++out.classes.back().count;
       continue;

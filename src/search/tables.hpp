@@ -20,6 +20,14 @@ struct BlockRow {
   double weights = 0;                   // elements, of all meshes
   bool legal = true;                    // false: more than 2^53 of something
   BlockCost block;                      // extents (and, of weights(), weights); the rest has been read off
+
+  // Bytes that the block keeps for its backward pass.
+  double kept() const {
+    double out = 0;
+    for (const Item item : {Item::kept, Item::kept_logits, Item::early, Item::early_logits})
+      out += items[static_cast<std::size_t>(item)];
+    return out;
+  }
 };
 
 // Stages of one pipeline split; equal neighbours are one class.

@@ -182,6 +182,41 @@ Status check_pipeline(const Recipe& r) {
   return Nothing{};
 }
 
+// What a stack can keep on the host, as the flag says it.
+std::string offload_choices(const Stack& stack) {
+  std::string out = "none";
+  if (stack.offloads("optimizer")) out += ", optimizer";
+  if (stack.offloads("optimizer-part")) out += " (or a share: optimizer=0.5)";
+  if (stack.offloads("all")) out += ", optimizer=cpu,params=cpu";
+  if (stack.offloads("activations")) out += ", activations=N without recomputation and pipeline";
+  if (stack.offloads("checkpoints")) out += ", activations with --recompute full";
+  return out;
+}
+
+Status check_offload(const Stack& stack, const Recipe& r) {
+  const Offload& o = r.offload;
+  const auto refuse = [&](std::string what) {
+    return Error{"--offload", "stack " + stack.name + " " + std::move(what), offload_choices(stack)};
+  };
+  if (o.params && (o.optimizer < 1 || !stack.offloads("all")))
+    return refuse(stack.offloads("all") ? "keeps the optimizer states where the weights are"
+                                        : "does not keep weights on the host");
+  if (o.optimizer > 0 && !o.params && !stack.offloads("optimizer"))
+    return refuse(stack.offloads("all") ? "moves weights, gradients and optimizer states together"
+                                        : "does not keep optimizer states on the host");
+  if (o.optimizer > 0 && o.optimizer < 1 && !stack.offloads("optimizer-part"))
+    return refuse("moves all optimizer states or none");
+  if (o.optimizer > 0 && r.layout.zero == 0)
+    return Error{"--offload", "the host keeps sharded optimizer states only", "--zero 1 or more"};
+  if (o.activations == 0) return Nothing{};
+  const bool checkpoints = r.recompute.kind == RecomputeKind::full && !r.recompute.some();
+  if (stack.offloads("checkpoints") && checkpoints && !o.some_layers()) return Nothing{};
+  if (!stack.offloads("activations")) return refuse("does not move activations to the host so");
+  if (r.recompute.kind != RecomputeKind::none) return refuse("moves activations or recomputes them, not both");
+  if (r.layout.pp > 1) return refuse("moves activations without a pipeline only");
+  return Nothing{};
+}
+
 }  // namespace
 
 Status check_legal(const Model& model, const Stack& stack, const Recipe& recipe) {
@@ -191,6 +226,7 @@ Status check_legal(const Model& model, const Stack& stack, const Recipe& recipe)
   if (Status s = check_experts(model, stack, recipe); !s) return s;
   if (Status s = check_sequence(recipe); !s) return s;
   if (Status s = check_batch(recipe); !s) return s;
+  if (Status s = check_offload(stack, recipe); !s) return s;
   return check_pipeline(recipe);
 }
 

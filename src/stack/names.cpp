@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "preflop/recipe.hpp"
+#include "src/base/decimal.hpp"
 #include "src/stack/stack_reader.hpp"
 
 namespace preflop {
@@ -111,6 +112,15 @@ std::string recompute_text(const Recompute& recompute) {
   }
   for (const std::string& module : recompute.modules) out += (out.empty() ? "" : ",") + module;
   return out;
+}
+
+std::string offload_text(const Offload& o) {
+  std::string out;
+  const auto add = [&](const std::string& word) { out += (out.empty() ? "" : ",") + word; };
+  if (o.optimizer > 0) add("optimizer=" + (o.optimizer < 1 ? shortest(o.optimizer) : "cpu"));
+  if (o.params) add("params=cpu");
+  if (o.activations > 0) add(o.some_layers() ? "activations=" + std::to_string(o.activations) : "activations");
+  return out.empty() ? "none" : out;
 }
 
 std::string stack_text(const Recipe& r) {

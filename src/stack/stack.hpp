@@ -3,6 +3,7 @@
 // over a few named rules; a generation inherits from the one before it and changes single values.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -146,6 +147,9 @@ struct Stack {
   // sets of these other moments (blocks of one moment that do not serve another).
   std::vector<std::string> reserved_sums;
   std::string recompute_default = "none";
+  // What it can keep on the host: "optimizer" (states), "optimizer-part" (a share of them), "all" (weights, gradients
+  // and states together), "activations" (without recomputation or pipeline), "checkpoints" (with full recomputation).
+  std::vector<std::string> offload;
   std::vector<RecomputeLayers> recompute_layers;  // which parts of its layers it can recompute in full, beside all
   bool experts = true;                            // false: what its expert layers keep is not built yet
   bool sp_allowed = true;                         // false: it knows no sequence parallelism
@@ -181,6 +185,9 @@ struct Stack {
   std::vector<std::string> sources;  // of the file as a whole
 
   std::string full_name() const { return generation.empty() ? name : name + "@" + generation; }
+  bool offloads(std::string_view what) const {
+    return std::find(offload.begin(), offload.end(), what) != offload.end();
+  }
   const LossRule* loss(LossKind kind, bool compiled = false) const;
   const Segment* segment(std::string_view segment_name) const;
   const ScaledPrecision* precision(std::string_view precision_name) const;  // null: not a scaled one that it runs

@@ -193,6 +193,19 @@ Status read_defaults(const TomlTable& table, Stack& stack) {
   return Nothing{};
 }
 
+Status read_offload(const TomlTable& table, Stack& stack) {
+  static const std::vector<std::string> kKinds = {"optimizer", "optimizer-part", "all", "activations", "checkpoints"};
+  auto words = table.find<std::vector<std::string>>("offload");
+  if (!words) return words.error();
+  if (!words->has_value()) return Nothing{};
+  for (const std::string& word : **words) {
+    if (std::find(kKinds.begin(), kKinds.end(), word) == kKinds.end())
+      return bad(table, "offload", "no such offload '" + word + "'", text::list(kKinds));
+  }
+  stack.offload = std::move(**words);
+  return Nothing{};
+}
+
 Status read_recompute_layers(const TomlTable& table, Stack& stack) {
   const auto words = table.find<std::vector<std::string>>("recompute_layers");
   if (!words) return words.error();
@@ -250,10 +263,11 @@ Status read_dispatchers(const TomlTable& table, Stack& stack) {
 Status read_legal(const TomlTable& table, Stack& stack) {
   if (Status s = table.only_keys({"zero", "schedules", "attention", "experts", "uneven_stages", "stage_layouts",
                                   "split_by_cost", "sp", "tp", "pp", "cp", "own_etp", "recompute", "recompute_layers",
-                                  "loss", "dispatchers"});
+                                  "offload", "loss", "dispatchers"});
       !s)
     return s;
   if (Status s = read_recompute_layers(table, stack); !s) return s;
+  if (Status s = read_offload(table, stack); !s) return s;
   if (const auto v = table.find<std::vector<std::int64_t>>("zero"); !v)
     return v.error();
   else if (v->has_value())

@@ -22,6 +22,7 @@ const char* name(RecomputeLayers layers);
 std::vector<std::string> recompute_layers_names();
 // The text of one value of a recipe as its flag takes it: "full:4", "megatron@core-0.14".
 std::string recompute_text(const Recompute& recompute);
+std::string offload_text(const Offload& offload);  // "optimizer=cpu,params=cpu"; "none"
 std::string stack_text(const Recipe& recipe);
 std::vector<std::string> dtype_names();
 std::vector<std::string> attention_kernel_names();

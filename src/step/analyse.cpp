@@ -62,7 +62,7 @@ Setting setting_of(const Model& model, const Stack& stack, const Recipe& recipe,
   out.scaled = stack.precision(recipe.precision);
   // Of multi-token prediction no layer is among those that "some" speaks of (Megatron-LM
   // core/transformer/multi_token_prediction.py: block recomputation is skipped there).
-  const bool left_alone = block != model.kind(block) || (recipe.recompute.some() && model.at_end(block));
+  const bool left_alone = recipe.recompute.some() && (block != model.kind(block) || model.at_end(block));
   const Block& base = model.blocks[static_cast<std::size_t>(model.kind(block))];
   for (const Segment& s : segments) {
     if ((!left_alone || s.compiled) && s.applies_to(base)) out.segments.push_back(&s);
@@ -78,13 +78,13 @@ Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Re
   out.model = &model;
   out.stack = &stack;
   out.recipe = recipe;
-  out.stages = make_stages(model, *split, recipe.recompute);
+  out.stages = make_stages(model, *split, recipe);
   out.split_how = split->how;
   out.chunk_layers = split->chunks;
   auto segments = recompute_segments(stack, recipe);
   if (!segments) return segments.error();
   out.segments = std::move(segments).value();
-  const int kinds = block_kinds(model, recipe.recompute);
+  const int kinds = block_kinds(model, recipe);
   for (int i = 0; i < kinds; ++i) {
     const Setting setting = setting_of(model, stack, recipe, out.segments, i);
     const Block& block = model.blocks[static_cast<std::size_t>(model.kind(i))];
@@ -94,8 +94,9 @@ Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Re
   return out;
 }
 
-int block_kinds(const Model& model, const Recompute& recompute) {
-  return static_cast<int>(model.blocks.size()) * (recompute.some() ? 2 : 1);
+int block_kinds(const Model& model, const Recipe& recipe) {
+  const bool twins = recipe.recompute.some() || recipe.offload.some_layers();
+  return static_cast<int>(model.blocks.size()) * (twins ? 2 : 1);
 }
 
 namespace {

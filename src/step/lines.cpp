@@ -11,7 +11,10 @@ std::string factors(const Line& line) {
       text::fixed(line.width, line.width == static_cast<int>(line.width) ? 0 : 4) + " B x " + line.volume.text();
   if (line.layers != 1) out += " x " + text::grouped(static_cast<long long>(line.layers)) + " layers";
   const double in_flight = line.copies / line.layers;
-  if (in_flight != 1)
+  const bool state = line.term == Term::weights || line.term == Term::gradients || line.term == Term::optimizer;
+  if (in_flight != 1 && state)
+    out += " x " + text::fixed(in_flight, 2) + " kept here";
+  else if (in_flight != 1)
     out += " x " + text::fixed(in_flight, in_flight == static_cast<int>(in_flight) ? 0 : 2) + " in flight";
   return out;
 }

@@ -72,8 +72,8 @@ StageMemory<N> stage_memory(const Analysed& a, const Stage& stage, const Gpu& gp
   double most = -1;
   for (int m = 0; m < kMoments; ++m) {
     const Moment moment = static_cast<Moment>(m);
+    if (!has_moment(a, stage, moment)) continue;
     const std::vector<Line> lines = lines_at(a, stage, moment);
-    if (lines.empty()) continue;
     const Ledger<N> ledger = add_up<N>(lines, name(moment));
     parts.push_back({moment, ledger.terms[static_cast<int>(Term::activations)],
                      ledger.terms[static_cast<int>(Term::logits)] + ledger.terms[static_cast<int>(Term::transients)]});
@@ -109,7 +109,47 @@ std::optional<Bytes<N>> checkpoint_bytes(const Analysed& a) {
   return Bytes<N>(named(total(parts), "checkpoint", "B"));
 }
 
+template <class N>
+std::optional<Bytes<N>> host_bytes(const Analysed& a, const Cluster& cluster) {
+  if (!a.recipe.offload.any()) return std::nullopt;
+  std::vector<Bytes<N>> each;
+  std::vector<double> plain_each;
+  for (const Stage& stage : a.stages) {
+    each.push_back(add_up<N>(host_lines(a, stage), "one rank").allocated);
+    plain_each.push_back(plain(each.back().number()));
+  }
+  std::vector<N> parts;
+  for (const auto& [stage, ranks] : fullest_node(a.recipe.layout, cluster.gpus_per_node, plain_each)) {
+    const N count = leaf<N>(ranks, [] { return Origin{"ranks of the stage in the node", "", "rank order", {}}; });
+    parts.push_back((each[stage] * count).number());
+  }
+  return Bytes<N>(named(total(parts), "host memory of a node", "B"));
+}
+
 }  // namespace
+
+std::vector<std::pair<std::size_t, double>> fullest_node(const Layout& l, std::int64_t gpus_per_node,
+                                                         const std::vector<double>& by_stage) {
+  const std::int64_t ranks = l.tp * l.cp * l.dp, world = ranks * l.pp;
+  std::vector<std::pair<std::size_t, double>> out;
+  double most = -1;
+  // Nodes are filled in the order of the ranks: the stages of a node are neighbours.
+  for (std::int64_t first = 0; first < world; first += gpus_per_node) {
+    std::vector<std::pair<std::size_t, double>> node;
+    double bytes = 0;
+    for (std::int64_t at = first; at < std::min(first + gpus_per_node, world);) {
+      const std::int64_t stage = at / ranks;
+      const std::int64_t end = std::min({(stage + 1) * ranks, first + gpus_per_node, world});
+      node.emplace_back(static_cast<std::size_t>(stage), static_cast<double>(end - at));
+      bytes += by_stage[static_cast<std::size_t>(stage)] * static_cast<double>(end - at);
+      at = end;
+    }
+    if (bytes <= most) continue;
+    most = bytes;
+    out = std::move(node);
+  }
+  return out;
+}
 
 template <class N>
 MemoryEstimate<N> memory_estimate(const Analysed& a, const Cluster& cluster) {
@@ -119,6 +159,9 @@ MemoryEstimate<N> memory_estimate(const Analysed& a, const Cluster& cluster) {
     if (out.stages[out.peak_stage].allocated < out.stages[i].allocated) out.peak_stage = i;
   }
   out.checkpoint = checkpoint_bytes<N>(a);
+  out.host = host_bytes<N>(a, cluster);
+  if (const Datum& host = cluster.datum("host_bytes"); out.host && host.value)
+    out.host_capacity = Bytes<N>(leaf<N>(*host.value, [&] { return Origin{"host memory", "B", host.source, {}}; }));
   const Scalar& spread = a.stack->device_band;
   if (spread.value > 0) {
     const Bytes<N>& device = out.stages[out.peak_stage].device;
@@ -131,7 +174,7 @@ MemoryEstimate<N> memory_estimate(const Analysed& a, const Cluster& cluster) {
   const StageMemory<N>& peak = out.stages[out.peak_stage];
   out.capacity = Bytes<N>(leaf<N>(*capacity.value, [&] { return Origin{"capacity", "B", capacity.source, {}}; }));
   out.margin = named(*out.capacity - (peak.allocated + peak.context), "margin", "B");
-  const bool fits = !(*out.capacity < peak.allocated + peak.context);
+  const bool fits = !(*out.capacity < peak.allocated + peak.context) && !host_short(out);
   out.verdict = !fits ? Verdict::no : *out.capacity < peak.device ? Verdict::tight : Verdict::fits;
   return out;
 }

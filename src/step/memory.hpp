@@ -34,8 +34,8 @@ Result<Split> split_model(const Model& model, const Stack& stack, const Layout& 
 Setting setting_of(const Model& model, const Stack& stack, const Recipe& recipe, const std::vector<Segment>& segments,
                    int block);
 
-// Blocks of an analysis: those of the model and, where some layers are not recomputed, their twins.
-int block_kinds(const Model& model, const Recompute& recompute);
+// Blocks of an analysis: those of the model and, where some layers are not treated as the others, their twins.
+int block_kinds(const Model& model, const Recipe& recipe);
 
 // The parts of a layer that a recipe recomputes; none = nothing. Errors: a module that the stack does not have.
 Result<std::vector<Segment>> recompute_segments(const Stack& stack, const Recipe& recipe);
@@ -44,11 +44,25 @@ Result<std::vector<Segment>> recompute_segments(const Stack& stack, const Recipe
 enum class Which : std::uint8_t { all, dense, expert };
 Count stage_parameters(const Analysed& a, const Stage& stage, Which which = Which::all);
 
-// What is alive on a GPU of this stage at a moment. Empty = the stage has no such moment.
+bool has_moment(const Analysed& a, const Stage& stage, Moment moment);
+// What is alive on a GPU of this stage at a moment that it has.
 std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment);
+// The same while so many micro-batches (in units of the whole stage) are in flight instead of the most.
+std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment, double flights);
+// What a rank of the stage keeps in the host's memory, when most is in flight.
+std::vector<Line> host_lines(const Analysed& a, const Stage& stage);
+// Does a layer of this block keep what it keeps on the host?
+bool offloads(const Model& model, const Recipe& recipe, int block);
+// Between two passes, with what they have kept so far.
+std::vector<Line> lines_between(const Analysed& a, const Stage& stage, double flights);
 
 template <class N>
 MemoryEstimate<N> memory_estimate(const Analysed& a, const Cluster& cluster);
+// Does a node need more host memory than it has?
+template <class N>
+bool host_short(const MemoryEstimate<N>& m) {
+  return m.host && m.host_capacity && *m.host_capacity < *m.host;
+}
 
 // Parts that the search's tables (src/search) share with the ledger.
 // How many ranks share the states of a weight: those of dp x cp; of an expert's weight those left beside ep
@@ -73,6 +87,10 @@ std::vector<Line> buffer_lines(const Analysed& a, const Stage& stage);
 // CUDA context, kernels and communicators.
 template <class N>
 Bytes<N> outside_allocator(const Stack& stack, const Layout& layout, const Gpu& gpu);
+
+// Ranks of the node whose ranks keep most on the host, by stage: `by_stage` bytes of one rank.
+std::vector<std::pair<std::size_t, double>> fullest_node(const Layout& layout, std::int64_t gpus_per_node,
+                                                         const std::vector<double>& by_stage);
 
 // Elements of a state that an optimizer keeps, of the whole model and uncut.
 double state_elements(const Analysed& a, const OptimizerSlot& slot);

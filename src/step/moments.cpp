@@ -1,206 +1,14 @@
 // What is alive on a GPU of a stage at each named moment.
 #include <algorithm>
-#include <set>
-#include <tuple>
 
-#include "src/step/memory.hpp"
+#include "src/step/moment_parts.hpp"
 
 namespace preflop {
 
 namespace {
 
-const BlockCost& cost(const Analysed& a, int block) { return a.blocks[static_cast<std::size_t>(block)]; }
-
-// A stage's blocks with how often each occurs, in forward order.
-std::vector<BlockRun> runs(const Analysed& a, const Stage& stage) {
-  std::vector<BlockRun> out;
-  if (stage.embedding) out.push_back({a.model->embedding, 1});
-  out.insert(out.end(), stage.layers.begin(), stage.layers.end());
-  if (!stage.head) return out;
-  out.insert(out.end(), a.model->mtp.begin(), a.model->mtp.end());
-  out.push_back({a.model->head, 1});
-  return out;
-}
-
-// A tied head next to its embedding shares the weight; alone on its stage it holds a copy.
-bool holds(const Stage& stage, const WeightItem& weight) {
-  return weight.owned || (!weight.with_head && !stage.embedding);
-}
-
-// `params` in equal pieces, the last one padded.
-void add_shard(std::vector<Line>& out, Count params, std::int64_t shard, Line line) {
-  if (params.get() == 0) return;
-  line.volume.elements = ceil_div(params, shard);
-  line.volume.sharded_from = params;
-  line.volume.sharded_by = shard;
-  out.push_back(line);
-}
-
-// The stage's dense or expert parameters in equal pieces.
-void add_shard(std::vector<Line>& out, const Analysed& a, const Stage& stage, bool expert, std::int64_t shard,
-               const Line& line) {
-  add_shard(out, stage_parameters(a, stage, expert ? Which::expert : Which::dense), shard, line);
-}
-
-// What an optimizer keeps of one weight: as many elements as it has, or, factored, its rows and columns.
-Volume state_volume(const WeightItem& w, const OptimizerSlot& slot) {
-  if (slot.over != OptimizerSlot::Over::factored || w.volume.size == 0) return w.volume;
-  // A matrix has its hidden width on one side; one without it (between latents) its first axis.
-  int side = 0;
-  for (int i = 0; i < w.volume.size; ++i) {
-    if (w.volume.factors[static_cast<std::size_t>(i)].axis == Axis::hidden) side = i;
-  }
-  Count matrices = 1, rows = 1, columns = 1;
-  for (int i = 0; i < w.volume.size; ++i) {
-    const Volume::Factor& f = w.volume.factors[static_cast<std::size_t>(i)];
-    Count& extent = f.axis == Axis::experts ? matrices : i == side ? rows : columns;
-    extent *= f.extent / Count(f.divisor);
-  }
-  Volume out;
-  out.elements = matrices * (rows + columns);
-  return out;
-}
-
-// A state that the optimizer keeps of the weights that its slot covers.
-void add_slot(std::vector<Line>& out, const Analysed& a, const Stage& stage, const OptimizerSlot& slot) {
-  const double bytes = slot.bytes(a.recipe.moment_dtype);
-  for (const bool expert : {false, true}) {
-    const std::int64_t shard = a.recipe.layout.zero >= 1 ? shard_group(a.recipe.layout, expert) : 1;
-    Count elements = 0;
-    for (const BlockRun& run : runs(a, stage)) {
-      for (const WeightItem& w : cost(a, run.block).weights) {
-        if (!holds(stage, w) || w.expert() != expert || !slot.covers(w.tag, w.role)) continue;
-        const Volume volume = state_volume(w, slot);
-        elements += volume.elements * Count(run.count);
-        if (shard > 1) continue;
-        out.push_back({Term::optimizer, slot.name, name(w.tag), volume, bytes, static_cast<double>(run.count),
-                       static_cast<double>(run.count), slot.source});
-      }
-    }
-    if (shard > 1)
-      add_shard(out, elements, shard, {Term::optimizer, slot.name, expert ? "exp" : "", {}, bytes, 1, 1, slot.source});
-  }
-}
-
-// Copies of a layer's matrices in a scaled precision, kept from one micro-batch to the next.
-void add_weight_copies(std::vector<Line>& out, const Analysed& a, const Stage& stage) {
-  const ScaledPrecision* scaled = a.stack->precision(a.recipe.precision);
-  if (scaled == nullptr || scaled->weight_copies == 0) return;
-  for (const BlockRun& run : runs(a, stage)) {
-    if (!a.model->is_layer(run.block)) continue;
-    for (const WeightItem& w : cost(a, run.block).weights) {
-      if (w.role != Role::matrix || !holds(stage, w)) continue;
-      out.push_back({Term::weights, "cached low-precision copies", name(w.tag), w.volume, scaled->weight_copies,
-                     static_cast<double>(run.count), static_cast<double>(run.count), scaled->source});
-    }
-  }
-}
-
-// A weight that exists in the scaled precision only.
-bool in_scaled_precision(const Analysed& a, int block, const WeightItem& w) {
-  const ScaledPrecision* scaled = a.stack->precision(a.recipe.precision);
-  return scaled != nullptr && scaled->replaces_weights && w.role == Role::matrix && a.model->is_layer(block);
-}
-
-// States that follow the parameters: weight, gradient, master weight.
-void add_state(std::vector<Line>& out, const Analysed& a, const Stage& stage, Term term, std::string_view what,
-               Dtype dtype, bool sharded, std::string_view source) {
-  if (width(dtype) == 0) return;
-  for (const bool expert : {false, true}) {
-    const std::int64_t shard = sharded ? shard_group(a.recipe.layout, expert) : 1;
-    if (shard > 1) {
-      add_shard(out, a, stage, expert, shard, {term, what, expert ? "exp" : "", {}, width(dtype), 1, 1, source});
-      continue;
-    }
-    for (const BlockRun& run : runs(a, stage)) {
-      for (const WeightItem& w : cost(a, run.block).weights) {
-        if (!holds(stage, w) || w.expert() != expert) continue;
-        if (term == Term::weights && in_scaled_precision(a, run.block, w)) continue;
-        out.push_back({term, what, name(w.tag), w.volume, width(dtype), static_cast<double>(run.count),
-                       static_cast<double>(run.count), source});
-      }
-    }
-  }
-}
-
-void add_states(std::vector<Line>& out, const Analysed& a, const Stage& stage) {
-  const Recipe& r = a.recipe;
-  const int zero = r.layout.zero;
-  add_state(out, a, stage, Term::weights, "weight", r.weight_dtype, zero >= 3, "recipe weight_dtype");
-  add_state(out, a, stage, Term::gradients, "gradient", r.grad_dtype, zero >= 2, "recipe grad_dtype");
-  add_state(out, a, stage, Term::optimizer, "master weight", r.master_dtype, zero >= 1, "recipe master_dtype");
-  if (const Result<const Optimizer*> optimizer = find_optimizer(r.optimizer); optimizer) {
-    for (const OptimizerSlot& slot : (*optimizer)->slots) add_slot(out, a, stage, slot);
-  }
-  add_weight_copies(out, a, stage);
-}
-
-// One expert's part of a weight.
-Volume one_expert(const WeightItem& weight) {
-  if (!weight.expert()) return weight.volume;
-  Volume out;
-  for (int i = 0; i < weight.volume.size; ++i) {
-    const Volume::Factor& f = weight.volume.factors[static_cast<std::size_t>(i)];
-    if (f.axis == Axis::experts) continue;
-    out.factors[static_cast<std::size_t>(out.size++)] = f;
-    out.elements *= f.extent / Count(f.divisor);
-  }
-  return out;
-}
-
-// One cached weight gradient per distinct GEMM of the stage's layers: merged products are one GEMM, a
-// grouped product has one of a single expert's shape.
-void add_wgrad_dummies(std::vector<Line>& out, const Analysed& a, const Stage& stage) {
-  const Scalar& rule = a.stack->wgrad_dummy_width;
-  if (rule.value == 0) return;
-  std::set<std::tuple<std::int64_t, std::int64_t>> seen;  // (produced, contracted) elements of the whole GEMM
-  for (const BlockRun& run : runs(a, stage)) {
-    if (!a.model->is_layer(run.block)) continue;
-    const BlockCost& block = cost(a, run.block);
-    for (std::size_t i = 0; i < block.weights.size(); ++i) {
-      const WeightItem& w = block.weights[i];
-      if (w.role != Role::matrix) continue;
-      std::vector<const WeightItem*> gemm;
-      bool first = true;
-      for (std::size_t j = 0; j < block.weights.size(); ++j) {
-        const WeightItem& other = block.weights[j];
-        if (other.role != Role::matrix || (j != i && (w.merge < 0 || other.merge != w.merge))) continue;
-        first = first && j >= i;
-        gemm.push_back(&other);
-      }
-      if (!first) continue;
-      Count elements = 0;
-      for (const WeightItem* part : gemm) elements += one_expert(*part).elements;
-      const Volume::Factor contracted = one_expert(w).factors[0];
-      const std::int64_t k = contracted.extent.get() / contracted.divisor;
-      if (!seen.insert({elements.get() / k, k}).second) continue;
-      for (const WeightItem* part : gemm) {
-        out.push_back({Term::buffers, "cached weight gradient", name(part->tag), one_expert(*part), rule.value, 1, 1,
-                       rule.source});
-      }
-    }
-  }
-}
-
-void add_buffers(std::vector<Line>& out, const Analysed& a, const Stage& stage) {
-  add_wgrad_dummies(out, a, stage);
-  const Mesh mesh = Mesh::of(a.recipe.layout);
-  if (stage.head && a.stack->gathered_input_kept.value > 0 && mesh.sp) {
-    const BlockCost& head = cost(a, a.model->head);
-    out.push_back({Term::buffers, "gathered input of the output layer", "head.out",
-                   gathered_volume("bsh", head.extents, mesh), a.recipe.activation_width(), 1, 1,
-                   a.stack->gathered_input_kept.source});
-  }
-  const auto fixed = [&out](const Scalar& size, std::string_view what) {
-    if (size.value == 0) return;
-    Line line{Term::buffers, what, "", {}, 1, 1, 1, size.source};
-    line.volume.elements = static_cast<std::int64_t>(size.value);
-    out.push_back(line);
-  };
-  fixed(a.stack->workspace_bytes, "workspaces");
-  if (stage_parameters(a, stage, Which::expert).get() > 0)
-    fixed(a.stack->grouped_workspace_bytes, "workspaces of grouped products");
-}
+using moments::cost;
+using moments::runs;
 
 // Micro-batches whose logits wait with the rest. All of them under gpipe; else the backward of the loss
 // follows its forward at once, also on an interleaved stage, whose `flights` are those of its layers.
@@ -222,6 +30,11 @@ void add_saved(std::vector<Line>& out, const BlockCost& block, double layers, do
   }
 }
 
+// What waits on the GPU.
+void add_waiting(std::vector<Line>& out, const Analysed& a, int block, double layers, double flights) {
+  if (!offloads(*a.model, a.recipe, block)) add_saved(out, cost(a, block), layers, flights, nullptr);
+}
+
 void add_walk(std::vector<Line>& out, const BlockCost& block) {
   add_saved(out, block, 1, 1, &block.walk.alive);
   for (const TransientItem& t : block.walk.transients) {
@@ -235,76 +48,24 @@ void add_walk(std::vector<Line>& out, const BlockCost& block) {
 void add_activations(std::vector<Line>& out, const Analysed& a, const Stage& stage, double flights, std::size_t walking,
                      bool last_of_run) {
   const std::vector<BlockRun> all = runs(a, stage);
+  // Of an interleaved stage the first chunks may be all that there is yet.
+  const double current = std::min(flights, 1.0);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const BlockCost& block = cost(a, all[i].block);
+    const int block = all[i].block;
     const double count = static_cast<double>(all[i].count);
-    add_saved(out, block, count, flights_of(a, all[i].block, flights) - 1, nullptr);
-    if (i < walking) add_saved(out, block, count, 1, nullptr);
-    if (i == walking && !last_of_run) add_saved(out, block, count - 1, 1, nullptr);
+    add_waiting(out, a, block, count, flights_of(a, block, flights) - 1);
+    if (i < walking) add_waiting(out, a, block, count, current);
+    if (i == walking && !last_of_run) add_waiting(out, a, block, count - 1, current);
   }
+  // While a layer runs backward the one before it comes back from the host.
+  if (!last_of_run && all[walking].count > 1 && offloads(*a.model, a.recipe, all[walking].block))
+    add_saved(out, cost(a, all[walking].block), 1, 1, nullptr);
   add_walk(out, cost(a, all[walking].block));
 }
 
-// The blocks whose parameters make a unit of a stage: its largest layer, an end, or everything.
-std::vector<BlockRun> unit_blocks(const Analysed& a, const Stage& stage, LiveRule::Unit unit) {
-  if (unit == LiveRule::Unit::embedding)
-    return stage.embedding ? std::vector<BlockRun>{{a.model->embedding, 1}} : std::vector<BlockRun>{};
-  if (unit == LiveRule::Unit::head)
-    return stage.head ? std::vector<BlockRun>{{a.model->head, 1}} : std::vector<BlockRun>{};
-  if (unit == LiveRule::Unit::stage) return runs(a, stage);
-  std::vector<BlockRun> largest;
-  Count most = 0;
-  for (const BlockRun& run : stage.layers) {
-    Count elements = 0;
-    for (const WeightItem& w : cost(a, run.block).weights) elements += w.volume.elements;
-    if (!(most < elements)) continue;
-    most = elements;
-    largest = {{run.block, 1}};
-  }
-  return largest;
-}
-
-bool lists(const std::vector<std::string>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-// What follows the parameters beside their states while the step runs, by the stack's rules.
-void add_live(std::vector<Line>& out, const Analysed& a, const Stage& stage, Moment moment) {
-  const bool pipeline = a.recipe.layout.pp > 1;
-  for (const LiveRule& rule : a.stack->live) {
-    const int zero = a.recipe.layout.zero;
-    if (zero < rule.min_zero || zero > rule.max_zero) continue;
-    if (!rule.precision.empty() && !lists(rule.precision, a.recipe.precision)) continue;
-    if (rule.when == LiveRule::When::without_pipeline && pipeline) continue;
-    if (rule.when == LiveRule::When::with_pipeline && !pipeline) continue;
-    if (!rule.during.empty() && !lists(rule.during, name(moment))) continue;
-    const double bytes = rule.width > 0 ? rule.width : a.recipe.activation_width();
-    if (rule.sharded) {
-      const Line line{rule.term, rule.what, "", {}, bytes, rule.copies, 1, rule.source};
-      for (const bool expert : {false, true}) {
-        const std::int64_t shard = shard_group(a.recipe.layout, expert);
-        if (shard > 1 || rule.alone) add_shard(out, a, stage, expert, shard, line);
-      }
-      continue;
-    }
-    for (const BlockRun& run : unit_blocks(a, stage, rule.unit)) {
-      const double layers = static_cast<double>(run.count);
-      for (const WeightItem& w : cost(a, run.block).weights) {
-        if (!holds(stage, w) || (shard_group(a.recipe.layout, w.expert()) == 1 && !rule.alone)) continue;
-        out.push_back({rule.term, rule.what, name(w.tag), w.volume, bytes, layers * rule.copies, layers, rule.source});
-      }
-    }
-  }
-}
-
-// What the optimizer allocates while it steps, per parameter that this rank updates.
-void add_optimizer_temporary(std::vector<Line>& out, const Analysed& a, const Stage& stage) {
-  const Scalar& rule = a.stack->optimizer_temporary_width;
-  if (rule.value == 0) return;
-  const Line line{Term::transients, "optimizer temporary", "", {}, rule.value, 1, 1, rule.source};
-  for (const bool expert : {false, true}) {
-    add_shard(out, a, stage, expert, a.recipe.layout.zero >= 1 ? shard_group(a.recipe.layout, expert) : 1, line);
-  }
+// Between steps, or while only states are touched.
+bool at_rest(Moment moment) {
+  return moment == Moment::init || moment == Moment::end_of_backward || moment == Moment::optimizer_step;
 }
 
 // The blocks of a stage, by position, that may be the fullest at a moment: of several, the fullest counts.
@@ -323,54 +84,46 @@ std::vector<std::size_t> walking_blocks(const Analysed& a, const Stage& stage, M
 
 }  // namespace
 
-Count stage_parameters(const Analysed& a, const Stage& stage, Which which) {
-  Count n = 0;
-  for (const BlockRun& run : runs(a, stage)) {
-    Count block = 0;
-    for (const WeightItem& w : cost(a, run.block).weights) {
-      const bool counts = which == Which::all || w.expert() == (which == Which::expert);
-      if (counts && holds(stage, w)) block += w.volume.elements;
-    }
-    n += block * Count(run.count);
-  }
-  return n;
-}
-
-double state_elements(const Analysed& a, const OptimizerSlot& slot) {
-  Stage whole;
-  whole.embedding = whole.head = true;
-  whole.layers = a.model->layers;
-  double out = 0;
-  for (const BlockRun& run : runs(a, whole)) {
-    const Block& block = a.model->blocks[static_cast<std::size_t>(run.block)];
-    for (const Op& op : block.ops) {
-      for (const Weight& w : op.weights) {
-        if (!w.owned || !slot.covers(op.tag, w.role)) continue;
-        const WeightItem item{op.tag, w.role, w.axes, volume(w.axes, block.extents, Mesh{}), true, -1};
-        out += state_volume(item, slot).elements.real() * static_cast<double>(run.count);
-      }
-    }
-  }
-  return out;
-}
-
-std::vector<Line> buffer_lines(const Analysed& a, const Stage& stage) {
-  std::vector<Line> out;
-  add_weight_copies(out, a, stage);
-  add_buffers(out, a, stage);
-  return out;
-}
-
 std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment) {
+  return lines_at(a, stage, moment, in_flight(a.recipe.layout, stage.index, a.recipe.micro_batches()));
+}
+
+std::vector<Line> lines_between(const Analysed& a, const Stage& stage, double flights) {
+  std::vector<Line> out = lines_at(a, stage, Moment::init);
+  for (const BlockRun& run : runs(a, stage))
+    add_waiting(out, a, run.block, static_cast<double>(run.count), flights_of(a, run.block, flights));
+  return out;
+}
+
+bool offloads(const Model& model, const Recipe& recipe, int block) {
+  return recipe.offload.activations > 0 && model.is_layer(block) && !model.at_end(block) && block == model.kind(block);
+}
+
+std::vector<Line> host_lines(const Analysed& a, const Stage& stage) {
   std::vector<Line> out;
-  const bool at_rest = moment == Moment::init || moment == Moment::end_of_backward || moment == Moment::optimizer_step;
-  if (!at_rest && (moment == Moment::reduction || walking_blocks(a, stage, moment).empty())) return out;
-  add_states(out, a, stage);
-  add_buffers(out, a, stage);
-  if (moment == Moment::optimizer_step) add_optimizer_temporary(out, a, stage);
-  add_live(out, a, stage, moment);
-  if (at_rest) return out;
+  if (!a.recipe.offload.any()) return out;
+  moments::add_host_states(out, a, stage);
   const double flights = in_flight(a.recipe.layout, stage.index, a.recipe.micro_batches());
+  for (const BlockRun& run : stage.layers) {
+    if (offloads(*a.model, a.recipe, run.block))
+      add_saved(out, cost(a, run.block), static_cast<double>(run.count), flights, nullptr);
+  }
+  return out;
+}
+
+bool has_moment(const Analysed& a, const Stage& stage, Moment moment) {
+  if (moment == Moment::reduction) return false;
+  return at_rest(moment) || !walking_blocks(a, stage, moment).empty();
+}
+
+std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment, double flights) {
+  std::vector<Line> out;
+  if (!has_moment(a, stage, moment)) return out;
+  moments::add_states(out, a, stage);
+  moments::add_buffers(out, a, stage);
+  if (moment == Moment::optimizer_step) moments::add_optimizer_temporary(out, a, stage);
+  moments::add_live(out, a, stage, moment);
+  if (at_rest(moment)) return out;
   std::vector<Line> fullest;
   double most = -1;
   for (const std::size_t walking : walking_blocks(a, stage, moment)) {

@@ -62,6 +62,7 @@ class Player {
     std::vector<std::int64_t> alive(ranks, 0);
     out.busy.assign(ranks, 0.0);
     out.most_alive.assign(ranks, 0);
+    out.events.resize(ranks);
     for (bool moved = true; moved;) {
       moved = false;
       for (std::size_t i = 0; i < ranks; ++i) {
@@ -73,6 +74,7 @@ class Player {
           now[i] = std::max(now[i], ready) + length;
           (t.forward ? forward_ : backward_)[slot(static_cast<std::int64_t>(i), t)] = now[i];
           out.busy[i] += length;
+          out.events[i].push_back({t.forward, t.micro, t.chunk, now[i] - length, now[i]});
           alive[i] += t.forward ? 1 : -1;
           out.most_alive[i] = std::max(out.most_alive[i], alive[i]);
           ++at[i];

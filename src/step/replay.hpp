@@ -17,13 +17,21 @@ struct ReplayWork {
   double hop = 0;                            // from a rank to the next, both directions; the sender does not wait
 };
 
+// One pass of a rank, in the order of the rank.
+struct ReplayEvent {
+  bool forward = true;
+  std::int64_t micro_batch = 0, chunk = 0;
+  double start = 0, end = 0;  // seconds
+};
+
 struct Replay {
   // Until the last backward ends; zb-*, whose optimizer waits for no other rank: of the busiest rank, from its first
   // forward on.
   double seconds = 0;
-  std::vector<double> busy;              // per rank
-  std::vector<std::int64_t> most_alive;  // per rank: micro-batches x chunks forward and not yet backward
-  bool deadlock = false;                 // the order needs what comes later: a fault of the schedule
+  std::vector<double> busy;                      // per rank
+  std::vector<std::int64_t> most_alive;          // per rank: micro-batches x chunks forward and not yet backward
+  std::vector<std::vector<ReplayEvent>> events;  // per rank
+  bool deadlock = false;                         // the order needs what comes later: a fault of the schedule
 };
 
 // `schedule`: gpipe, 1f1b, interleaved (which needs micro_batches to be a multiple of the ranks), zb-h1, zb-1p or zb-2p

@@ -139,8 +139,10 @@ Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stac
 
 namespace {
 
-// Is layer k of its chunk, the nth of its stage (both from 0), recomputed?
-bool is_recomputed(const Recompute& recompute, std::int64_t k, std::int64_t nth) {
+// Is layer k of its chunk, the nth of its stage (both from 0), one of those that are recomputed or offloaded?
+bool is_chosen(const Recipe& recipe, std::int64_t k, std::int64_t nth) {
+  const Recompute& recompute = recipe.recompute;
+  if (recipe.offload.some_layers()) return k < recipe.offload.activations;
   switch (recompute.which) {
     case RecomputeLayers::first:
       return k < recompute.layers;
@@ -154,7 +156,7 @@ bool is_recomputed(const Recompute& recompute, std::int64_t k, std::int64_t nth)
 
 }  // namespace
 
-std::vector<Stage> make_stages(const Model& model, const Split& split, const Recompute& recompute) {
+std::vector<Stage> make_stages(const Model& model, const Split& split, const Recipe& recipe) {
   // With interleaving a stage holds vpp chunks from all over the model; the layers are dealt in order.
   std::vector<int> kinds;
   for (const BlockRun& run : model.layers) kinds.insert(kinds.end(), static_cast<std::size_t>(run.count), run.block);
@@ -165,7 +167,7 @@ std::vector<Stage> make_stages(const Model& model, const Split& split, const Rec
     Stage& stage = out[i % out.size()];
     std::int64_t nth = stage.layer_count();
     for (std::int64_t k = 0; k < split.chunks[i] && next < kinds.size(); ++k, ++next, ++nth) {
-      const int block = is_recomputed(recompute, k, nth) ? kinds[next] : model.twin(kinds[next]);
+      const int block = is_chosen(recipe, k, nth) ? kinds[next] : model.twin(kinds[next]);
       if (!stage.layers.empty() && stage.layers.back().block == block)
         ++stage.layers.back().count;
       else

@@ -39,8 +39,9 @@ struct Split {
 Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stack& stack, std::int64_t mtp = 0,
                            const std::vector<double>& costs = {});
 
-// Layers that `recompute` leaves alone are twins of their kind (Model::twin).
-std::vector<Stage> make_stages(const Model& model, const Split& split, const Recompute& recompute);
+// Where only some layers are recomputed or keep what they keep on the host, the others are twins of their kind
+// (Model::twin). Recompute and offload of `recipe` count, and vpp.
+std::vector<Stage> make_stages(const Model& model, const Split& split, const Recipe& recipe);
 
 // Micro-batches whose activations a stage holds at once, in units of the whole stage: min(pp - i, m)
 // for 1f1b, m for gpipe, chunks / vpp for interleaved schedules.

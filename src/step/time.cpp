@@ -79,6 +79,13 @@ StageTime<N> stage_time(const Analysed& a, const Stage& stage, const std::vector
     for (const BlockRun& run : a.model->mtp) add(run);
     add({a.model->head, 1});
   }
+  if (!a.recipe.offload.any()) return out;
+  double kept = 0;
+  for (const BlockRun& run : stage.layers) {
+    if (offloads(*a.model, a.recipe, run.block))
+      kept += static_cast<double>(run.count) * a.blocks[static_cast<std::size_t>(run.block)].saved_bytes();
+  }
+  add_offload(out, kept, states, prices);
   return out;
 }
 
@@ -115,6 +122,25 @@ StepEstimate<N> predicted(const Analysed& a, const Cluster& cluster, const Price
 }
 
 }  // namespace
+
+std::optional<ReplayWork> replay_work(const Analysed& a, const Cluster& cluster) {
+  if (cluster.memory_only || a.recipe.mfu || !missing_rates(a, cluster).empty()) return std::nullopt;
+  const Prices<double> rates = prices<double>(cluster, *a.stack, a.recipe, TimeParameters::built_in());
+  std::vector<Piece<double>> pieces;
+  for (std::size_t i = 0; i < a.blocks.size(); ++i)
+    pieces.push_back(price_block(a.blocks[i], a.recipe, a.model->is_layer(static_cast<int>(i)), rates));
+  const StateTerms<double> states = state_terms(a.recipe, rates);
+  ReplayWork out;
+  const std::size_t chunks = static_cast<std::size_t>(a.recipe.layout.vpp);
+  for (const Stage& stage : a.stages) {
+    const StageTime<double> time = stage_time(a, stage, pieces, states, rates);
+    out.forward.emplace_back(chunks, time.forward.number() / static_cast<double>(chunks));
+    out.backward.emplace_back(chunks, time.backward.number() / static_cast<double>(chunks));
+  }
+  const BlockCost& layer = a.blocks[static_cast<std::size_t>(a.stages.front().layers.front().block)];
+  out.hop = schedule_of(a.recipe, layer, static_cast<double>(cluster.nodes()), rates).hop.number();
+  return out;
+}
 
 template <class N>
 std::optional<StepEstimate<N>> step_estimate(const Analysed& a, const Cluster& cluster,

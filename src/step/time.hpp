@@ -7,6 +7,7 @@
 #include "src/cost/parameters.hpp"
 #include "src/cost/price.hpp"
 #include "src/step/compute.hpp"
+#include "src/step/replay.hpp"
 
 namespace preflop {
 
@@ -18,5 +19,9 @@ template <class N>
 std::optional<StepEstimate<N>> step_estimate(const Analysed& a, const Cluster& cluster,
                                              const ComputeEstimate<N>& compute,
                                              const TimeParameters& parameters = TimeParameters::built_in());
+
+// What the replay plays: seconds of one micro-batch on every chunk (those of a stage count as equal) and of a hop.
+// Empty when the machine's rates are unknown or a given MFU takes their place.
+std::optional<ReplayWork> replay_work(const Analysed& a, const Cluster& cluster);
 
 }  // namespace preflop

@@ -61,6 +61,7 @@ Json recipe_json(const Estimate& e) {
   out["master_dtype"] = name(r.master_dtype);
   out["moment_dtype"] = name(r.moment_dtype);
   out["recompute"] = recompute_text(r.recompute);
+  out["offload"] = offload_text(r.offload);
   out["attention"] = name(r.attention);
   out["loss"] = name(r.loss);
   out["cp_comm"] = r.cp_comm;

@@ -45,6 +45,9 @@ std::string verdict_words(const Estimate& e) {
   if (!m.margin)
     return "memory of this GPU not known, " + text::gib(m.stages[m.peak_stage].allocated.number()) + " needed" + stage;
   const double margin = m.margin->number();
+  if (m.host && m.host_capacity && *m.host_capacity < *m.host)
+    return "DOES NOT FIT in the memory of the hosts: " + text::gib(m.host->number()) + " a node, of " +
+           text::gib(m.host_capacity->number());
   switch (m.verdict) {
     case Verdict::fits:
       return "FITS, " + text::gib(margin) + " to spare" + stage;

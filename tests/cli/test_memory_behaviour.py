@@ -2,6 +2,8 @@
 
 Each test is a behaviour reported in public issues of training frameworks; the expectation is derived in it.
 """
+import csv
+import io
 import json
 import os
 import re
@@ -80,6 +82,30 @@ class Shapes(unittest.TestCase):
     def test_a_batch_that_the_ranks_do_not_divide(self):
         text = refusal("llama3-8b", "--on", "384xa100-80", "--global-batch", "1024", "--tp", "1", "--micro-batch", "1")
         self.assertIn("a multiple of 384", text)
+
+
+class Timeline(unittest.TestCase):
+    ARGS = ["llama3-8b", "--on", "8xh100-sxm", "--stack", "megatron", "--pp", "4", "--global-batch", "64"]
+
+    def test_its_fullest_points_are_the_stages_peaks(self):
+        stages = memory(*self.ARGS)["stages"]
+        out = subprocess.run([PREFLOP, "estimate", *self.ARGS, "--timeline"], capture_output=True, text=True, check=True)
+        rows = list(csv.DictReader(io.StringIO(out.stdout)))
+        terms = ["weights", "gradients", "optimizer", "activations", "logits", "buffers", "transients"]
+        for s in stages:
+            own = [r for r in rows if int(r["stage"]) == s["stage"]]
+            self.assertEqual(max(float(r["allocated"]) for r in own), s["allocated"])
+            self.assertEqual([own[0]["event"], own[-1]["event"]], ["init", "optimizer_step"])
+            for r in own:
+                self.assertEqual(sum(float(r[t]) for t in terms), float(r["allocated"]))
+        as_json = json.loads(run(*self.ARGS, "--timeline").stdout)
+        self.assertEqual(as_json["schema"], "preflop.timeline/1")
+        self.assertEqual(sum(len(s["points"]) for s in as_json["stages"]), len(rows))
+
+    def test_the_file_says_the_format(self):
+        out = subprocess.run([PREFLOP, "estimate", *self.ARGS, "--timeline", "-o", "x.svg"], capture_output=True, text=True)
+        self.assertEqual(out.returncode, 2)
+        self.assertIn(".csv or .json", out.stderr)
 
 
 class States(unittest.TestCase):

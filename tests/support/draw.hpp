@@ -92,6 +92,20 @@ inline Recompute draw_layers(Recompute r, const Stack& s) {
   return r;
 }
 
+// Something on the host, where the stack and the rest of the recipe allow it.
+inline Offload draw_offload(const Recipe& r, const Stack& s) {
+  Offload o;
+  if (s.offloads("all") && coin()) {
+    o.optimizer = 1;
+    o.params = true;
+  } else if (s.offloads("optimizer") && r.layout.zero > 0 && coin()) {
+    o.optimizer = s.offloads("optimizer-part") ? one_of<double>({0.25, 0.5, 1}) : 1;
+  }
+  if (s.offloads("activations") && r.layout.pp == 1 && r.recompute.kind == RecomputeKind::none && coin())
+    o.activations = one_of<i64>({1, 2, Offload::kAllLayers});
+  return o;
+}
+
 // What a failing property prints.
 inline std::ostream& operator<<(std::ostream& out, const Recipe& r) {
   const Layout& l = r.layout;

@@ -43,7 +43,7 @@ Result<Exported> export_accelerate(const Problem& p, const Request& request) {
   y.set("fsdp_reshard_after_forward", l.zero == 3);
   y.set("fsdp_auto_wrap_policy", std::string("TRANSFORMER_BASED_WRAP"));
   y.set("fsdp_activation_checkpointing", r.recompute.kind == RecomputeKind::full);
-  y.set("fsdp_offload_params", false);
+  y.set("fsdp_offload_params", r.offload.params);
   y.set("fsdp_state_dict_type", std::string("SHARDED_STATE_DICT"));
   const std::int64_t shard = l.hsdp > 0 ? l.hsdp : l.dp;
   if (l.tp == 1 && l.cp == 1 && shard == l.dp) return std::move(y.out);

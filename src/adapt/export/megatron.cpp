@@ -152,6 +152,12 @@ void training_options(Script& s, const Recipe& r) {
     for (const std::string& module : r.recompute.modules) modules += (modules.empty() ? "" : " ") + module;
     s.option("--recompute-modules", modules);
   }
+  if (r.offload.optimizer > 0) {
+    s.option("--use-precision-aware-optimizer");
+    s.option("--optimizer-cpu-offload");
+    s.option("--optimizer-offload-fraction", shortest(r.offload.optimizer));
+  }
+  if (r.offload.some_layers()) s.size("--cpu-offloading-num-layers", r.offload.activations);
   if (r.loss == LossKind::fused) {
     s.option("--cross-entropy-loss-fusion");
     s.option("--cross-entropy-fusion-impl", "te");
@@ -195,6 +201,7 @@ Result<Exported> export_megatron(const Problem& p, const Request& request) {
                                             "micro_batch",
                                             "global_batch",
                                             "recompute",
+                                            "offload",
                                             "precision",
                                             "loss",
                                             "attention",

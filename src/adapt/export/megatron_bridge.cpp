@@ -1,5 +1,6 @@
 // A configuration function of Megatron-Bridge.
 #include "src/adapt/export/python_config.hpp"
+#include "src/base/decimal.hpp"
 
 namespace preflop {
 
@@ -13,7 +14,7 @@ Result<Exported> export_megatron_bridge(const Problem& p, const Request& request
   c.object = "cfg";
   c.out.text = rest_line(p, request,
                          {"tp", "pp", "vpp", "cp", "ep", "etp", "dp", "zero", "sp", "seq", "micro_batch",
-                          "global_batch", "recompute", "precision", "schedule"},
+                          "global_batch", "recompute", "offload", "precision", "schedule"},
                          c.out.left_out);
   c.out.text +=
       "import torch\nfrom megatron.bridge import AutoBridge\nfrom megatron.bridge.recipes.common import "
@@ -61,6 +62,15 @@ Result<Exported> export_megatron_bridge(const Problem& p, const Request& request
       c.set("model.recompute_granularity", quoted_python("selective"));
       c.set("model.recompute_modules", "[" + (modules.empty() ? quoted_python("core_attn") : modules) + "]");
     }
+  }
+  if (r.offload.optimizer > 0) {
+    c.set("optimizer.use_precision_aware_optimizer", true);
+    c.set("optimizer.optimizer_cpu_offload", true);
+    c.set("optimizer.optimizer_offload_fraction", shortest(r.offload.optimizer));
+  }
+  if (r.offload.some_layers()) {
+    c.set("model.cpu_offloading", true);
+    c.set("model.cpu_offloading_num_layers", r.offload.activations);
   }
   c.set("mixed_precision",
         r.precision == "fp32" ? "None" : quoted_python(r.precision == "fp16" ? "fp16_mixed" : "bf16_mixed"));

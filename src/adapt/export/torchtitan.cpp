@@ -21,6 +21,8 @@ Result<Exported> export_torchtitan(const Problem& p, const Request& request) {
                                                       : l.etp > 1 ? "etp above 1"
                                                                   : "fp16"),
                  "--stack torchtitan"};
+  if (r.offload.any() && !(r.offload.params && r.offload.optimizer == 1 && r.offload.activations == 0))
+    return Error{"--to", "torchtitan moves all states to the host or none", "--offload optimizer,params, or none"};
   if (r.recompute.kind == RecomputeKind::modules)
     return Error{"--to", "torchtitan has no lists of modules to recompute", "--recompute none, selective or full"};
   PythonConfig c;
@@ -29,7 +31,7 @@ Result<Exported> export_torchtitan(const Problem& p, const Request& request) {
   const std::int64_t shard = l.hsdp > 0 ? l.hsdp : l.zero == 0 ? 1 : l.dp;
   c.out.text = rest_line(p, request,
                          {"tp", "pp", "vpp", "cp", "ep", "dp", "zero", "hsdp", "sp", "seq", "micro_batch",
-                          "global_batch", "recompute", "schedule", "compile"},
+                          "global_batch", "recompute", "offload", "schedule", "compile"},
                          c.out.left_out);
   c.out.text += "from torchtitan.distributed.activation_checkpoint import FullAC, SelectiveAC\n";
   std::string family = p.architecture.name;
@@ -61,6 +63,7 @@ Result<Exported> export_torchtitan(const Problem& p, const Request& request) {
   c.set("activation_checkpoint", std::string(r.recompute.kind == RecomputeKind::none   ? "None"
                                              : r.recompute.kind == RecomputeKind::full ? "FullAC.Config()"
                                                                                        : "SelectiveAC.Config()"));
+  if (r.offload.params) c.set("training.enable_cpu_offload", true);
   c.set("compile.enable", r.compile);
   c.out.text += "    return config\n";
   return std::move(c.out);

@@ -163,6 +163,12 @@ void read_memory(const Options& o, Request& out) {
     out.keys["recompute"] = modules.empty() || modules == "core_attn" ? "selective" : modules;
   else
     out.keys["recompute"] = "none";
+  std::string offload;
+  if (o.has("--optimizer-cpu-offload"))
+    offload = "optimizer=" + (o.has("--optimizer-offload-fraction") ? o.value("--optimizer-offload-fraction") : "1");
+  if (o.number("--cpu-offloading-num-layers") > 0)
+    offload += std::string(offload.empty() ? "" : ",") + "activations=" + o.value("--cpu-offloading-num-layers");
+  if (!offload.empty()) out.keys["offload"] = offload;
   const std::string strategy = o.value("--data-parallel-sharding-strategy");
   const bool fsdp = o.has("--use-megatron-fsdp") || o.has("--use-custom-fsdp") || o.has("--use-torch-fsdp2");
   if (fsdp)

@@ -101,6 +101,14 @@ void read_bridge(const Flat& f, Request& out) {
                           : granularity != "selective"                ? "none"
                           : modules.empty() || modules == "core_attn" ? "selective"
                                                                       : modules;
+  std::string offload;
+  if (at(f, "optimizer.optimizer_cpu_offload") == "True") {
+    const std::string share = at(f, "optimizer.optimizer_offload_fraction");
+    offload = "optimizer=" + (share.empty() ? "1" : share);
+  }
+  if (whole(f, "model.cpu_offloading_num_layers") > 0)
+    offload += (offload.empty() ? "activations=" : ",activations=") + at(f, "model.cpu_offloading_num_layers");
+  if (!offload.empty()) out.keys["offload"] = offload;
   const std::string precision = at(f, "mixed_precision");
   if (precision == "bf16_mixed" || precision == "fp16_mixed") out.keys["precision"] = precision.substr(0, 4);
   out.keys.emplace("stack", "megatron");
@@ -145,6 +153,7 @@ Result<Request> import_python(std::string_view text, const std::string& file) {
   }
   const std::string checkpoint = at(f, "activation_checkpoint");
   out.keys["recompute"] = checkpoint == "None" ? "none" : checkpoint.starts_with("FullAC") ? "full" : "selective";
+  if (at(f, "training.enable_cpu_offload") == "True") out.keys["offload"] = "optimizer=cpu,params=cpu";
   if (f.contains("compile.enable")) out.keys["compile"] = at(f, "compile.enable") == "True" ? "true" : "false";
   out.keys.emplace("stack", "torchtitan");
   return out;
@@ -176,6 +185,7 @@ Result<Request> import_torchtitan(std::string_view text, const std::string& file
   const std::string option = at(f, "activation_checkpoint.selective_ac_option");
   const bool layers = mode == "selective" && !option.empty() && option != "op";  // every nth layer
   if (!mode.empty()) out.keys["recompute"] = layers ? "selective-layer:" + option : mode;
+  if (at(f, "training.enable_cpu_offload") == "true") out.keys["offload"] = "optimizer=cpu,params=cpu";
   const std::string compile = std::max(at(f, "compile.enable"), at(f, "training.compile"));
   if (!compile.empty()) out.keys["compile"] = compile;
   const std::string name = at(f, "model.name"), flavor = at(f, "model.flavor");

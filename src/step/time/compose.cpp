@@ -92,7 +92,17 @@ StateTerms<N> state_terms(const Recipe& r, const Prices<N>& prices) {
   out.held_bytes = 3 * gradient;
   // Read for the norm, read and written by clipping, read by the update; master and states read and written; weights
   // written.
-  out.update_bytes = 4 * gradient + (own ? 0 : width(r.weight_dtype)) + 2 * (master + state_width(r));
+  const double offloaded = r.offload.optimizer;
+  const double states = 2 * (master + state_width(r));
+  out.update_bytes = 4 * gradient + (own ? 0 : width(r.weight_dtype)) + states * (1 - offloaded);
+  if (offloaded > 0) out.host_update = offloaded * (gradient + width(r.weight_dtype) + states);
+  if (r.offload.params) {
+    out.host_weight = width(r.weight_dtype);
+    out.host_gradient = gradient;
+  } else if (offloaded > 0) {
+    out.host_down = offloaded * gradient;
+    out.host_up = offloaded * width(r.weight_dtype);
+  }
   return out;
 }
 
@@ -123,6 +133,49 @@ void add_piece(StageTime<N>& stage, const Piece<N>& piece, double count, const S
        named(backward, "gathers and reductions beside the backward pass", "s");
   stage.forward = stage.forward + forward;
   stage.backward = stage.backward + backward;
+}
+
+namespace {
+
+template <class N>
+double owned(const StageTime<N>& stage, const StateTerms<N>& s) {
+  const bool sharded = s.zero >= 1;
+  return stage.dense / (sharded ? s.dense_ranks : 1.0) + stage.expert / (sharded ? s.expert_ranks : 1.0);
+}
+
+template <class N>
+Seconds<N> over_host_link(double bytes, const char* what, const Prices<N>& p) {
+  return Bytes<N>(read_off<N>(bytes, what, "B")) / p.host_link;
+}
+
+// Gradients to the host, the update there, weights back: one after the other.
+template <class N>
+Seconds<N> host_update_seconds(const StageTime<N>& stage, const StateTerms<N>& s, const Prices<N>& p) {
+  if (s.host_update <= 0 || plain(p.host_link.number()) <= 0) return zero<N>();
+  const double n = owned(stage, s);
+  return over_host_link(n * s.host_down, "gradients to the host", p) +
+         over_host_link(n * s.host_up, "weights from the host", p) +
+         Bytes<N>(read_off<N>(n * s.host_update, "read and written by the host's update", "B")) / p.host_memory;
+}
+
+}  // namespace
+
+template <class N>
+void add_offload(StageTime<N>& stage, double kept, const StateTerms<N>& s, const Prices<N>& p) {
+  const double n = owned(stage, s);
+  if (plain(p.host_link.number()) <= 0 || (kept <= 0 && s.host_weight <= 0)) return;
+  // Both directions of the link work at once: in each pass the fuller one counts.
+  const double forward = std::max(kept, n * s.host_weight);
+  const double backward = std::max(kept + n * s.host_weight, n * s.host_gradient);
+  const auto exposed = [&](double bytes, const char* what, const Seconds<N>& compute) {
+    return Seconds<N>(larger((over_host_link(bytes, what, p) - compute).number(), N(0.0)));
+  };
+  const Seconds<N> ahead = exposed(forward, "between GPU and host in the forward pass", stage.forward);
+  const Seconds<N> back = exposed(backward, "between GPU and host in the backward pass", stage.backward);
+  Seconds<N>& at = stage.parts[static_cast<std::size_t>(Lost::offload)];
+  at = at + ahead + back;
+  stage.forward = stage.forward + ahead;
+  stage.backward = stage.backward + back;
 }
 
 template <class N>
@@ -183,12 +236,11 @@ Seconds<N> exposed_states(const StageTime<N>& stage, const StateTerms<N>& s, con
 
 template <class N>
 Seconds<N> optimizer_seconds(const StageTime<N>& stage, const StateTerms<N>& s, const Prices<N>& p) {
-  const bool sharded = s.zero >= 1, scattered = s.zero >= 2;
+  const bool scattered = s.zero >= 2;
   const double held =
       stage.dense / (scattered ? s.dense_ranks : 1.0) + stage.expert / (scattered ? s.expert_ranks : 1.0);
-  const double owned = stage.dense / (sharded ? s.dense_ranks : 1.0) + stage.expert / (sharded ? s.expert_ranks : 1.0);
   return p.pass(held * s.held_bytes, "gradients set to zero and averaged") +
-         p.pass(owned * s.update_bytes, "states read and written");
+         p.pass(owned(stage, s) * s.update_bytes, "states read and written");
 }
 
 // Seconds beyond micro_batches x slowest of a schedule that is played.
@@ -220,7 +272,7 @@ StepParts<N> compose(const StageRun<N>* stages, std::size_t n, const Schedule<N>
   StepParts<N> out;
   const N m =
       leaf<N>(q.micro_batches, [] { return Origin{"micro-batches", "", "global batch / (micro-batch x dp)", {}}; });
-  Seconds<N> slowest = zero<N>(), all = zero<N>(), dp = zero<N>(), update = zero<N>();
+  Seconds<N> slowest = zero<N>(), all = zero<N>(), dp = zero<N>(), update = zero<N>(), host = zero<N>();
   for (std::size_t i = 0; i < n; ++i) {
     const StageTime<N>& t = stages[i].time;
     const N count = leaf<N>(stages[i].count, [] { return Origin{"equal stages", "", "the pipeline split", {}}; });
@@ -232,6 +284,7 @@ StepParts<N> compose(const StageRun<N>* stages, std::size_t n, const Schedule<N>
     all = all + work * count;
     dp = longest<N>({dp, exposed_states(t, states, p)});
     update = longest<N>({update, optimizer_seconds(t, states, p)});
+    if (states.host_update > 0) host = longest<N>({host, host_update_seconds(t, states, p)});
   }
   const auto put = [&](Lost lost, const Seconds<N>& s) {
     Seconds<N>& at = out.parts[static_cast<std::size_t>(lost)];
@@ -246,6 +299,7 @@ StepParts<N> compose(const StageRun<N>* stages, std::size_t n, const Schedule<N>
   }
   put(Lost::dp_comm, dp);
   put(Lost::optimizer, update);
+  if (states.host_update > 0) put(Lost::offload, host);
   put(Lost::launch, p.step_fixed);
   put(Lost::other, slowest * m * p.jitter * N(math::log2(std::max(q.nodes, 1.0))));
   out.seconds = sum_of(out.parts);
@@ -255,6 +309,7 @@ StepParts<N> compose(const StageRun<N>* stages, std::size_t n, const Schedule<N>
 #define PREFLOP_INSTANTIATE(N)                                                                             \
   template StateTerms<N> state_terms(const Recipe&, const Prices<N>&);                                     \
   template void add_piece(StageTime<N>&, const Piece<N>&, double, const StateTerms<N>&, const Prices<N>&); \
+  template void add_offload(StageTime<N>&, double, const StateTerms<N>&, const Prices<N>&);                \
   template Schedule<N> schedule_of(const Recipe&, const BlockCost&, double, const Prices<N>&);             \
   template StepParts<N> compose(const StageRun<N>*, std::size_t, const Schedule<N>&, const StateTerms<N>&, \
                                 const Prices<N>&);

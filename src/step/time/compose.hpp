@@ -34,6 +34,9 @@ struct StateTerms {
   // Once a step, bytes per gradient that a GPU holds (set to zero; averaged) and per parameter that it owns (norm,
   // clipping, the optimizer's states and master weights, the weight).
   double held_bytes = 12, update_bytes = 42;
+  // Offloading, bytes per owned parameter: once a step to the host and back, and those that its update reads and
+  // writes; with weights on the host, the weight and the gradient that every pass moves.
+  double host_down = 0, host_up = 0, host_update = 0, host_weight = 0, host_gradient = 0;
 };
 template <class N>
 StateTerms<N> state_terms(const Recipe& recipe, const Prices<N>& prices);
@@ -51,6 +54,11 @@ struct StageTime {
 template <class N>
 void add_piece(StageTime<N>& stage, const Piece<N>& piece, double count, const StateTerms<N>& states,
                const Prices<N>& prices);
+
+// What offloading adds to a stage: `kept` bytes of a micro-batch leave during its forward pass and return during its
+// backward pass, sharded weights come from the host for every pass. What does not fit beside compute counts.
+template <class N>
+void add_offload(StageTime<N>& stage, double kept, const StateTerms<N>& states, const Prices<N>& prices);
 
 template <class N>
 struct StageRun {

@@ -1,0 +1,92 @@
+// The memory of a step through time: its fullest point is the estimate's peak, whatever the recipe and the stack.
+#include "src/step/timeline.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/draw.hpp"
+
+namespace preflop::test {
+namespace {
+
+Cluster cluster_of(i64 gpus) {
+  static const MachineCatalogue machines = std::move(MachineCatalogue::load()).value();
+  Cluster c = *machines.cluster("8xh100-sxm");
+  c.gpus = gpus;
+  return c;
+}
+
+void fullest_point_is_the_peak(const Stack& s) {
+  const Architecture architecture = draw_architecture(2);
+  Recipe r = draw_recipe(architecture, s);
+  r.recompute = draw_layers(r.recompute, s);
+  r.offload = draw_offload(r, s);
+  const auto model = std::make_shared<Model>(build_model(architecture));
+  Result<Analysed> a = analyse_recipe(*model, s, r);
+  if (!a) {  // stacks that cut neither tensors nor layers
+    r.layout.tp = r.layout.cp = r.layout.pp = 1;
+    r.layout.sp = false;
+    r.offload = draw_offload(r, s);
+    a = analyse_recipe(*model, s, r);
+  }
+  RC_PRE(a.ok());
+  const Cluster cluster = cluster_of(r.layout.world());
+  const MemoryEstimate<double> memory = memory_estimate<double>(*a, cluster);
+  const Result<MemoryTimeline> timeline = memory_timeline(*a, cluster);
+  RC_ASSERT(timeline.ok());
+  RC_ASSERT(timeline->stages.size() == memory.stages.size());
+  for (std::size_t i = 0; i < memory.stages.size(); ++i) {
+    double most = 0, alive = 0;
+    for (const MemoryPoint& p : timeline->stages[i].points) {
+      most = std::max(most, p.bytes->allocated.number());
+      alive = std::max(alive, p.in_flight);
+      std::vector<double> terms;
+      for (const Bytes<double>& term : p.bytes->terms) terms.push_back(term.number());
+      RC_ASSERT(p.bytes->allocated.number() == total(terms));
+      RC_ASSERT(p.start.has_value() && *p.start <= *p.end);
+    }
+    RC_ASSERT(most == memory.stages[i].allocated.number());
+    RC_ASSERT(alive == in_flight(r.layout, static_cast<i64>(i), r.micro_batches()));
+    RC_ASSERT(timeline->stages[i].points.back().event == "optimizer_step");
+  }
+}
+
+TEST(Timeline, FullestPointIsThePeakToTheBit) {
+  const std::vector<Stack>& all = stacks().all();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Stack& s = all[i];
+    if (i + 1 < all.size() && all[i + 1].name == s.name) continue;  // the newest generation of each
+    SCOPED_TRACE(s.name);
+    EXPECT_TRUE(rc::check("fullest point is the peak on " + s.name, [&] { fullest_point_is_the_peak(s); }));
+  }
+}
+
+// A long steady state is played in part: the same levels, fewer repeats.
+TEST(Timeline, ALongStepIsShown) {
+  const Stack& s = stack("megatron");
+  const Architecture small = llama({.h = 256, .heads = 4, .kv = 2, .d = 64, .f = 640, .layers = 8, .vocab = 512});
+  Recipe r = recipe_for(s, 256);
+  r.layout.pp = 4;
+  r.layout.vpp = 2;
+  r.layout.schedule = "interleaved";
+  r.global_batch = 4000;
+  const Case c = run(small, s, r);
+  const Result<MemoryTimeline> timeline = memory_timeline(c.a, cluster_of(4));
+  ASSERT_TRUE(timeline.ok());
+  EXPECT_EQ(timeline->micro_batches, 4000);
+  EXPECT_EQ(timeline->played, 16);
+  r.layout.vpp = 1;
+  r.layout.schedule = "gpipe";
+  r.global_batch = 1000000;
+  const Case many = run(small, stack("textbook"), [&] {
+    r.stack = "textbook";
+    r.attention = stack("textbook").kernels.front();
+    r.loss = stack("textbook").losses.front().kind;
+    return r;
+  }());
+  const Result<MemoryTimeline> refused = memory_timeline(many.a, cluster_of(4));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().where, "--timeline");
+}
+
+}  // namespace
+}  // namespace preflop::test
