@@ -12,9 +12,10 @@ const char* name(Objective objective) {
   return kNames[static_cast<int>(objective)];
 }
 
-Status prepare(Question& q) {
-  if (!q.recipe.mfu) return Nothing{};
-  // One GPU's worth of the model is enough: the time of a given MFU does not know the layout.
+namespace {
+
+// Seconds of a step on one GPU's worth of the model; 0 where no time can be predicted.
+Result<double> plain_seconds(const Question& q) {
   const Convention* c = find_convention(q.recipe.mfu_convention);
   Recipe r = q.recipe;
   r.layout = Layout{};
@@ -24,7 +25,17 @@ Status prepare(Question& q) {
   const auto analysed = analyse_recipe(*q.model, *q.stack, r);
   if (!analysed) return analysed.error();
   const auto step = step_estimate<double>(*analysed, q.cluster, compute_estimate<double>(*analysed, *c));
-  if (step) q.given_seconds = step->seconds.number();
+  return step ? step->seconds.number() : 0;
+}
+
+}  // namespace
+
+Status prepare(Question& q) {
+  if (!q.recipe.mfu) return Nothing{};
+  // The time of a given MFU does not know the layout.
+  const Result<double> seconds = plain_seconds(q);
+  if (!seconds) return seconds.error();
+  q.given_seconds = *seconds;
   return Nothing{};
 }
 
@@ -45,6 +56,13 @@ Result<Analysed> analyse_plan(const Question& question, const Space& space, std:
 
 Result<LayoutChoice> best_layout(const Question& question) {
   Question q = question;
+  if (q.recipe.mfu) {
+    // At a given MFU all layouts take the same time: the best is the one by prediction, where there is one.
+    Question predicted = question;
+    predicted.recipe.mfu.reset();
+    const Result<double> seconds = plain_seconds(predicted);
+    if (seconds && *seconds > 0) q.recipe.mfu.reset();
+  }
   if (Status s = prepare(q); !s) return s.error();
   const Space space = make_space(q);
   const SearchResult found = search_all(q, space, PlanOptions{Objective::time, {}, 1});
@@ -59,7 +77,9 @@ Result<LayoutChoice> best_layout(const Question& question) {
   }
   const auto analysed = analyse_plan(q, space, fits ? found.best.front().priced.ordinal : second->priced.ordinal);
   if (!analysed) return analysed.error();
-  return LayoutChoice{analysed->recipe, fits || found.tight.has_value()};
+  LayoutChoice out{analysed->recipe, fits || found.tight.has_value()};
+  out.recipe.mfu = question.recipe.mfu;
+  return out;
 }
 
 SpaceReport report(const SearchResult& result) {

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <ctime>
 #include <limits>
 
 #include "src/base/random.hpp"
@@ -134,18 +133,6 @@ TEST(Simulation, TheBandOfTheStepTimeIsTheBandOfTheFinish) {
   EXPECT_NEAR(quantile(all, 0.1) / 8e4, 1, 0.005);
   EXPECT_NEAR(quantile(all, 0.5) / 1e5, 1, 0.005);
   EXPECT_NEAR(quantile(all, 0.9) / 1.5e5, 1, 0.005);
-}
-
-TEST(Simulation, TenThousandRunsOfSixtyDaysInTwoSeconds) {
-  RunModel m;  // 16,384 GPUs: an interruption every three hours
-  m.segments = {60 * kDay / 1200, 1200, 60, 0};
-  m.training = 60 * kDay;
-  m.hazard = {3.09 * kHour, {1500, 0, 0}};
-  const std::clock_t start = std::clock();  // of this process: other work on the machine does not count
-  const std::vector<double> all = simulate(m, {0.95, 1.05, 0.3}, 0, 10000);
-  const double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-  EXPECT_EQ(all.size(), 10000U);
-  EXPECT_LT(took, 2.0);
 }
 
 TEST(Random, UniformAndIndependentOfOrder) {

@@ -145,6 +145,22 @@ TEST(Run, FineTuningFollowsFromSamples) {
   EXPECT_EQ(padded.run->tokens.number(), 52000.0 * 3 * 512);
 }
 
+// At a given MFU every layout takes as long: the one that is taken is the one without it.
+TEST(Run, AGivenMfuDoesNotChooseTheLayout) {
+  const auto layout = [](const std::string& more) {
+    const Result<Problem> p =
+        pose(*request_from_json(R"({"model": "llama3-8b", "on": "64xh100-sxm")" + more + "}"), catalogues());
+    EXPECT_TRUE(p.ok()) << (p.ok() ? "" : p.error().text());
+    return p ? p->analysed.recipe : Recipe{};
+  };
+  const Recipe predicted = layout(""), given = layout(R"(, "mfu": "40%")");
+  EXPECT_EQ(given.layout.tp, predicted.layout.tp);
+  EXPECT_EQ(given.layout.pp, predicted.layout.pp);
+  EXPECT_EQ(given.layout.dp, predicted.layout.dp);
+  EXPECT_EQ(given.micro_batch, predicted.micro_batch);
+  EXPECT_TRUE(given.mfu.has_value());
+}
+
 // Shorter samples, less attention: never more time, and none where a sample fills the sequence.
 TEST(Run, PackedSamplesAttendWithinThemselves) {
   const auto attention = [](const std::string& more) {
