@@ -32,11 +32,11 @@ std::vector<T> one_or(bool fixed, T given, std::vector<T> open) {
   return fixed ? std::vector<T>{std::move(given)} : std::move(open);
 }
 
-// With what a layer keeps on the host a stack recomputes all or nothing, as check_legal says.
+// With what a layer keeps on the host a stack recomputes all or nothing, one of the two, as check_legal says: what is
+// legal then does not depend on this axis.
 std::vector<Recompute> policies_beside_offload(const Stack& stack, const Offload& offload) {
-  if (offload.some_layers() || !stack.offloads("checkpoints")) return {{RecomputeKind::none, 0, {}}};
-  if (!stack.offloads("activations")) return {{RecomputeKind::full, 0, {}}};
-  return {{RecomputeKind::none, 0, {}}, {RecomputeKind::full, 0, {}}};
+  const bool checkpoints = !offload.some_layers() && stack.offloads("checkpoints");
+  return {{checkpoints ? RecomputeKind::full : RecomputeKind::none, 0, {}}};
 }
 
 std::vector<Recompute> policies(const Model& model, const Stack& stack) {

@@ -203,6 +203,8 @@ Status read_offload(const TomlTable& table, Stack& stack) {
       return bad(table, "offload", "no such offload '" + word + "'", text::list(kKinds));
   }
   stack.offload = std::move(**words);
+  if (stack.offloads("activations") && stack.offloads("checkpoints"))
+    return bad(table, "offload", "activations move in two ways", "activations or checkpoints");
   return Nothing{};
 }
 
