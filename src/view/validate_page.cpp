@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "src/base/csv.hpp"
+#include "src/base/embedded.hpp"
 #include "src/base/math.hpp"
 #include "src/base/text.hpp"
 #include "src/validate/order.hpp"
@@ -140,6 +142,26 @@ std::string accuracy_svg(const Report& report, const std::string& metric) {
              what);
 }
 
+namespace {
+
+// data/residuals.csv beside the figures of this version.
+std::string residual_table(const std::vector<Summary>& all) {
+  std::string out = "| source | metric | MAPE % | what is left |\n|---|---|---:|---|\n";
+  const auto csv = Csv::parse(embedded("residuals.csv"), "data/residuals.csv");
+  for (std::size_t i = 0; csv && i < csv->rows(); ++i) {
+    std::string mape;
+    for (const Summary& s : all) {
+      if (s.source != csv->at(i, "source") || s.metric != csv->at(i, "metric") || s.n == 0) continue;
+      mape += (mape.empty() ? "" : ", ") + error_percent(s.mape);
+    }
+    out += fmt::format("| {} | {} | {} | {} |\n", csv->at(i, "source"), csv->at(i, "metric"), mape,
+                       csv->at(i, "residual"));
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string accuracy_page(const Report& report) {
   const std::vector<Summary> all = summarise(report.entries);
   const std::vector<Summary> stated = summarise(report.entries, {true});
@@ -169,6 +191,8 @@ std::string accuracy_page(const Report& report) {
       "fit.\n\n" +
       fit_table(all);
   out += order_section(report.entries);
+  out += "\n## What is left\n\nWhere errors stay larger than those of like sources, and what is known of why.\n\n" +
+         residual_table(all);
   out += "\n## Farthest off\n\n" + worst_table(report);
   out += fmt::format(
       "\n## Rows that are not predicted\n\n{} of {} rows state model or shape, GPU, count, sequence, micro-batch and "

@@ -151,6 +151,12 @@ class Tables(unittest.TestCase):
         self.assertIn("100000 rows, 100000 predicted", done.stdout)
         self.assertLess(time.time() - start, 60)
 
+    def test_what_is_left_names_figures_of_the_page(self):
+        figures = {(s["source"], s["metric"]) for s in json.loads(run("--json").stdout)["summary"] if s["n"]}
+        for row in read(ROOT / "data" / "residuals.csv"):
+            self.assertIn((row["source"], row["metric"]), figures)
+            self.assertTrue(row["residual"])
+
     @unittest.skipUnless((SHARED / "measured").is_dir(), "the original tables are not here")
     def test_tables_as_they_were_collected(self):
         for path in sorted((SHARED / "measured").glob("*.csv")):
