@@ -178,6 +178,7 @@ void Builder::numerics() {
     if (row_.flag(flag)) key(name, "true");
   }
   if (row_.flag("no-overlap")) key("dp_overlap", "false");
+  out_.first_node = row_.flag("first-node");
   if (const std::string* dispatcher = cell("dispatcher"); dispatcher != nullptr && *dispatcher != "none")
     key("dispatcher", *dispatcher);
   if (const std::string* graph = cell("cuda_graph")) {

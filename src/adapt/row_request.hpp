@@ -43,6 +43,7 @@ struct RowRequest {
   Skip skip;
   double gpus = 0, step_tokens = 0, seq = 0;  // of a step; 0: not stated
   std::optional<double> capacity_bytes;       // of a card whose memory was capped
+  bool first_node = false;                    // device memory was read on the first node only
   std::optional<double> scaleout;             // bytes/s per direction and GPU
   std::optional<double> sustained;            // FLOP/s of large bf16 products, measured on that machine
 };

@@ -84,7 +84,13 @@ const Validator::Predicted& Validator::predict(const RowRequest& row) {
     p.allocated = std::max(p.allocated, stage.allocated.number());
     p.reserved = std::max(p.reserved, stage.reserved.number());
     p.device = std::max(p.device, stage.device.number());
+    // Ranks of a stage are consecutive: stage k begins at rank k x GPUs / pp.
+    const std::int64_t first_rank = stage.stage * (e->cluster.gpus / e->recipe.layout.pp);
+    if (first_rank < e->cluster.gpus_per_node) p.first_node = std::max(p.first_node, stage.device.number());
   }
+  if (e->memory.low_device && e->memory.high_device)
+    p.device_band = (e->memory.high_device->number() - e->memory.low_device->number()) /
+                    (e->memory.high_device->number() + e->memory.low_device->number());
   p.verdict = e->memory.verdict;
   p.job = e->model.name + " on " + std::to_string(e->cluster.gpus) + " x " + e->cluster.gpu.id + ", sequence " +
           std::to_string(e->recipe.seq) + ", batch " + std::to_string(e->recipe.global_batch) + ", " +
@@ -177,7 +183,12 @@ Entry Validator::entry(const Reading& r, const Predicted& p, const RowRequest& r
   } else {
     out.predicted = r.metric == "memory.allocated"  ? p.allocated
                     : r.metric == "memory.reserved" ? p.reserved
+                    : row.first_node                ? p.first_node
                                                     : p.device;
+    if (r.metric == "memory.device" && p.device_band > 0) {
+      out.low = *out.predicted * (1 - p.device_band);
+      out.high = *out.predicted * (1 + p.device_band);
+    }
   }
   if (out.predicted && out.measured && *out.measured > 0) out.error = *out.predicted / *out.measured - 1;
   return out;

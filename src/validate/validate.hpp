@@ -65,6 +65,8 @@ class Validator {
     std::optional<double> seconds, low, high;
     std::string no_time, job;
     double allocated = 0, reserved = 0, device = 0;
+    double device_band = 0;  // half-width of its band, a fraction; 0: none is known
+    double first_node = 0;   // device memory of the fullest stage that has a GPU on the first node
     Verdict verdict = Verdict::unknown;
     double tokens = 0, gpus = 0, peak = 0, palm = 0;          // palm: FLOPs per token
     std::vector<std::pair<std::string, double>> conventions;  // FLOPs per token
