@@ -102,17 +102,8 @@ class Finder {
     add(out, from, r, flag(name, r.layout.*size));
   }
 
-  std::vector<Way> neighbours(const Way& from) const {
-    std::vector<Way> out;
+  void offload(std::vector<Way>& out, const Way& from) const {
     const Recipe& base = from.recipe;
-    for (const auto& [kind, text] : {std::pair(RecomputeKind::selective, "--recompute selective"),
-                                     std::pair(RecomputeKind::full, "--recompute full")}) {
-      if (!base.recompute.some() && (base.recompute.kind == kind || base.recompute.kind == RecomputeKind::full))
-        continue;
-      Recipe r = base;
-      r.recompute = {kind, 0, {}};
-      add(out, from, r, text);
-    }
     for (const auto& [kind, params, text] : {std::tuple("optimizer", false, "--offload optimizer"),
                                              std::tuple("all", true, "--offload optimizer,params")}) {
       if (base.offload.any() || !a_.stack->offloads(kind)) continue;
@@ -130,6 +121,20 @@ class Finder {
       r.offload = {};
       add(out, from, r, "--offload none");
     }
+  }
+
+  std::vector<Way> neighbours(const Way& from) const {
+    std::vector<Way> out;
+    const Recipe& base = from.recipe;
+    for (const auto& [kind, text] : {std::pair(RecomputeKind::selective, "--recompute selective"),
+                                     std::pair(RecomputeKind::full, "--recompute full")}) {
+      if (!base.recompute.some() && (base.recompute.kind == kind || base.recompute.kind == RecomputeKind::full))
+        continue;
+      Recipe r = base;
+      r.recompute = {kind, 0, {}};
+      add(out, from, r, text);
+    }
+    offload(out, from);
     if (base.micro_batch % 2 == 0) {
       Recipe r = base;
       r.micro_batch /= 2;

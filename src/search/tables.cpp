@@ -77,6 +77,34 @@ double parameters_of(const StageForms& forms, const std::vector<const BlockRow*>
   return out;
 }
 
+namespace {
+
+// Of each option of recomputation the first that makes the same operators of a block again by the same segments.
+std::vector<std::uint32_t> same_segments(const std::array<Block, 2>& rewritten, const Block& kind, bool is_layer,
+                                         const std::vector<std::vector<Segment>>& options) {
+  std::vector<std::vector<std::string>> seen;  // per option: which segment makes each operator again
+  std::vector<std::uint32_t> out;
+  for (const std::vector<Segment>& option : options) {
+    Setting setting;
+    std::vector<std::string> what;
+    for (const Segment& s : option) {
+      if (s.applies_to(kind)) setting.segments.push_back(&s);
+    }
+    for (std::size_t b = 0; is_layer && b < rewritten.size(); ++b) {
+      for (const Op& op : rewritten[b].ops) {
+        const int at = segment_of(op, setting);
+        what.push_back(at < 0 ? "" : setting.segments[static_cast<std::size_t>(at)]->name);
+      }
+    }
+    const auto known = std::find(seen.begin(), seen.end(), what);
+    out.push_back(static_cast<std::uint32_t>(known - seen.begin()));
+    seen.push_back(std::move(what));
+  }
+  return out;
+}
+
+}  // namespace
+
 Tables::Tables(const Question& question, const Space& space) : question_(question), space_(space) {
   const Model& model = *question.model;
   Recipe recipe = question.recipe;
@@ -97,26 +125,7 @@ Tables::Tables(const Question& question, const Space& space) : question_(questio
       recipe.layout.cp = cp;
       both[static_cast<std::size_t>(cp - 1)] = rewrite(kind, *question.stack, recipe);
     }
-    std::vector<std::vector<std::string>> seen;  // per option: which segment makes each operator again
-    std::vector<std::uint32_t> canonical;
-    for (const std::vector<Segment>& option : segments_) {
-      Setting setting;
-      std::vector<std::string> what;
-      for (const Segment& s : option) {
-        if (s.applies_to(kind)) setting.segments.push_back(&s);
-      }
-      if (model.is_layer(static_cast<int>(i))) {
-        for (const Block& block : both) {
-          for (const Op& op : block.ops) {
-            const int at = segment_of(op, setting);
-            what.push_back(at < 0 ? "" : setting.segments[static_cast<std::size_t>(at)]->name);
-          }
-        }
-      }
-      const auto known = std::find(seen.begin(), seen.end(), what);
-      canonical.push_back(static_cast<std::uint32_t>(known - seen.begin()));
-      seen.push_back(std::move(what));
-    }
+    std::vector<std::uint32_t> canonical = same_segments(both, kind, model.is_layer(static_cast<int>(i)), segments_);
     rewritten_.push_back(std::move(both));
     canonical_.push_back(std::move(canonical));
     index_.emplace_back(positions, -1);

@@ -228,13 +228,19 @@ void put_share(std::vector<Line>& out, Line line, double share) {
 namespace moments {
 
 void add_states(std::vector<Line>& out, const Analysed& a, const Stage& stage) {
-  for (Line& line : states_of(a, stage)) put_share(out, std::move(line), 1 - host_share(a.recipe.offload, line.term));
+  for (Line& line : states_of(a, stage)) {
+    const double share = 1 - host_share(a.recipe.offload, line.term);
+    put_share(out, std::move(line), share);
+  }
   add_weight_copies(out, a, stage);
 }
 
 void add_host_states(std::vector<Line>& out, const Analysed& a, const Stage& stage) {
   const Offload& offload = a.recipe.offload;
-  for (Line& line : states_of(a, stage)) put_share(out, std::move(line), host_share(offload, line.term));
+  for (Line& line : states_of(a, stage)) {
+    const double share = host_share(offload, line.term);
+    put_share(out, std::move(line), share);
+  }
   if (offload.params || offload.optimizer <= 0) return;
   std::vector<Line> handed;
   add_state(handed, a, stage, Term::gradients, "gradient for the host's update", a.recipe.grad_dtype,
