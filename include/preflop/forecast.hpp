@@ -41,6 +41,13 @@ struct Date {
   int year = 0, month = 0, day = 0;
 };
 
+// How long published runs took over what is forecast of them: 10 % quantile, median and 90 % quantile. It is drawn
+// where the step time is predicted; a given --mfu is the run's own.
+struct Practice {
+  double low = 1, median = 1, high = 1;  // factors of the training time; 0 < low <= median <= high
+  std::string source;
+};
+
 // As it stands: a run that nothing disturbs.
 struct RunSettings {
   // Interruptions. `mtbf` replaces the three rates; infinite: none ever.
@@ -69,6 +76,7 @@ struct RunSettings {
   Sourced evaluation;                                         // share of the training time, or
   std::optional<Sourced> evaluation_takes, evaluation_every;  // seconds, every so many steps
   Sourced data_stalls, stragglers;                            // shares of the training time
+  Practice practice;
   std::optional<BatchRamp> ramp;
   std::vector<SequencePhase> then;  // after the recipe's tokens, in this order
 

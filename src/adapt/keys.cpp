@@ -81,6 +81,7 @@ const std::vector<Key>& request_keys() {
       {"maintenance", "TIME/TIME", "run", "planned outages and the time between them; none", ""},
       {"data_stalls", "X%", "run", "waiting for data, over training time", ""},
       {"stragglers", "X%", "run", "waiting for slow nodes, over training time", ""},
+      {"practice", "LOW:MEDIAN:HIGH", "run", "factors of the training time that runs have in practice; none", ""},
       {"watts", "W", "run", "of one GPU and its share of the host while training", ""},
       {"pue", "X", "run", "power of the site over that of its machines", ""},
       {"grid", "G|PLACE", "run", "grams of CO2e per kWh, or a country", ""},

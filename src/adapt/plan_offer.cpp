@@ -169,7 +169,7 @@ Miss miss_of_run(const Estimate& e, const PlanLimits& limits) {
     consider(run, *limits.within, text::seconds(run) + " for the run, --within " + text::seconds(*limits.within));
   }
   if (limits.budget && e.run->cost) {
-    const double cost = e.run->cost->number();
+    const double cost = e.run->cost->number() / e.run->expected.number() * e.run->p50.number();
     consider(cost, *limits.budget, dollars(cost) + " for the run, --budget " + dollars(*limits.budget));
   }
   return out;

@@ -53,6 +53,37 @@ Status read_ramp(RunReader& in) {
   return Nothing{};
 }
 
+// LOW:MEDIAN:HIGH, or none.
+Status read_practice(RunReader& in) {
+  constexpr const char* kWhere = "--practice";
+  Practice& out = in.run().practice;
+  const std::string* text = in.given("practice");
+  if (text == nullptr) {
+    if (in.recipe().mfu) return Nothing{};
+    const Sourced &low = in.data().value("practice_low"), &high = in.data().value("practice_high");
+    const Sourced& median = in.data().value("practice_median");
+    out = {low.value, median.value, high.value, median.source};
+    in.assume("practice", shortest(out.low) + ":" + shortest(out.median) + ":" + shortest(out.high), out.source);
+  } else if (*text == "none") {
+    out.source = kWhere;
+    return Nothing{};
+  } else {
+    const std::size_t first = text->find(':'), second = first == std::string::npos ? first : text->find(':', first + 1);
+    if (second == std::string::npos)
+      return Error{kWhere, text::quoted(*text) + " has not three parts", "LOW:MEDIAN:HIGH, e.g. 0.9:1:1.2, or none"};
+    const std::string_view all = *text;
+    const auto low = parse_real(all.substr(0, first), kWhere), high = parse_real(all.substr(second + 1), kWhere);
+    const auto median = parse_real(all.substr(first + 1, second - first - 1), kWhere);
+    if (!low) return low.error();
+    if (!median) return median.error();
+    if (!high) return high.error();
+    out = {*low, *median, *high, kWhere};
+  }
+  constexpr double kMost = 100;
+  if (out.low > 0 && out.low <= out.median && out.median <= out.high && out.high <= kMost) return Nothing{};
+  return Error{kWhere, "factors that do not rise, or out of range", "0 < LOW <= MEDIAN <= HIGH <= 100"};
+}
+
 // SEQ:TOKENS, one or more with commas: 131072:800B.
 Status read_then(RunReader& in) {
   constexpr const char* kWhere = "--then-seq";
@@ -205,6 +236,7 @@ Status read_overheads(RunReader& in) {
   Status s = read_evaluation(in);
   if (s) s = in.share("data_stalls", in.run().data_stalls);
   if (s) s = in.share("stragglers", in.run().stragglers);
+  if (s) s = read_practice(in);
   if (s) s = read_ramp(in);
   if (s) s = read_then(in);
   return s;

@@ -73,6 +73,9 @@ template <class N>
 Uncertainty uncertainty_of(const StepEstimate<N>& step, const RunSettings& s) {
   Uncertainty out;
   out.rate_spread = s.mtbf ? 0 : s.spread;
+  out.practice_low = s.practice.low;
+  out.practice_median = s.practice.median;
+  out.practice_high = s.practice.high;
   if (step.low && step.high) {
     out.step_low = plain(step.low->number()) / plain(step.seconds.number());
     out.step_high = plain(step.high->number()) / plain(step.seconds.number());
@@ -245,7 +248,8 @@ double usual_stretch(const RunSettings& s, const Cluster& cluster, double checkp
                                                                    std::max(1.0, safety.pending), kMost);
   const double planned = s.maintenance_every ? s.maintenance_takes->value / s.maintenance_every->value
                                              : safety.rate * s.planned.value * (safety.restart + safety.loading);
-  return training * (stretch(interval, safety.save, std::min(safety.pending, interval), safety.hazard) + planned);
+  return s.practice.median * training *
+         (stretch(interval, safety.save, std::min(safety.pending, interval), safety.hazard) + planned);
 }
 
 IntervalCurve interval_curve(const Analysed& a, const Cluster& cluster, const Estimate& e) {

@@ -18,7 +18,7 @@ RunEstimate<N> forecast(const Analysed& a, const Cluster& cluster, const Estimat
 // ramp whose smallest batch is not legal.
 Status check_run(const Analysed& a, const Cluster& cluster);
 
-// Elapsed over ideal time of a long run on this cluster, whatever its step: what limits of a search are held
+// Median elapsed over ideal time of a long run on this cluster, whatever its step: what limits of a search are held
 // against before a step is known. Startup, batch ramps and evaluations by the step are left out.
 double usual_stretch(const RunSettings& settings, const Cluster& cluster, double checkpoint_bytes);
 

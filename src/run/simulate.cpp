@@ -80,9 +80,15 @@ double stratum(int i, int n, CounterRandom& random, std::uint64_t step) {
   return (static_cast<double>(place) + random.uniform()) / static_cast<double>(n);
 }
 
-double step_factor(const Uncertainty& u, double p) {
+// The factor at a place p in (0, 1) of a distribution with median 1: log-normal on each side, through its 10 % and
+// 90 % quantiles.
+double factor(double low, double high, double p) {
   const double z = normal_quantile(p) / kNormal90;
-  return math::exp(z < 0 ? -z * math::log(u.step_low) : z * math::log(u.step_high));
+  return math::exp(z < 0 ? -z * math::log(low) : z * math::log(high));
+}
+
+double practice_factor(const Uncertainty& u, double p) {
+  return u.practice_median * factor(u.practice_low / u.practice_median, u.practice_high / u.practice_median, p);
 }
 
 }  // namespace
@@ -93,12 +99,13 @@ RunTrace simulate_one(const RunModel& model, std::uint64_t seed, std::uint64_t s
 }
 
 std::vector<double> simulate(const RunModel& model, const Uncertainty& u, std::uint64_t seed, int runs) {
-  constexpr std::uint64_t kPrime = 7919;  // no divisor of any number of runs in use: a permutation
+  constexpr std::uint64_t kPrime = 7919, kOther = 104729;  // no divisors of any number of runs in use: permutations
   std::vector<double> out(static_cast<std::size_t>(runs));
   for (int i = 0; i < runs; ++i) {
     CounterRandom random(seed, static_cast<std::uint64_t>(i));
     RunModel m = model;
-    const double slower = step_factor(u, stratum(i, runs, random, 1));
+    const double slower = factor(u.step_low, u.step_high, stratum(i, runs, random, 1)) *
+                          practice_factor(u, stratum(i, runs, random, kOther));
     m.training *= slower;
     m.segments.work *= slower;
     const double likelier = math::exp(u.rate_spread * normal_quantile(stratum(i, runs, random, kPrime)));

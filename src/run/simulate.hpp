@@ -19,12 +19,15 @@ struct RunModel {
 };
 
 // How uncertain the inputs are, as 80 % bands around the central values: factors of the step time at 10
-// and 90 % (1 = certain), and the standard deviation of the logarithm of the rate of interruptions. Both are drawn
-// once a run, since a wrong prediction is wrong for all of it.
+// and 90 % (1 = certain), the standard deviation of the logarithm of the rate of interruptions, and what practice makes
+// of the training time, with its median. Each is drawn once a run, since a wrong prediction is wrong for all of it.
 struct Uncertainty {
   double step_low = 1;
   double step_high = 1;
   double rate_spread = 0;
+  double practice_low = 1;
+  double practice_median = 1;
+  double practice_high = 1;
 };
 
 // Wall-clock seconds of `runs` runs, ascending. Depends on the seed and on nothing else; run i uses stream i.

@@ -81,6 +81,13 @@ std::string money_text(const Estimate& e) {
                  text::fixed(s.grid.value * kMega, 0) + " g/kWh" + assumed(e, "grid"));
 }
 
+std::string practice_text(const Estimate& e) {
+  const Practice& p = e.recipe.run.practice;
+  if (p.low == 1 && p.high == 1) return "";
+  return "            drawn with " + text::fixed(p.low, 2) + " to " + text::fixed(p.high, 2) +
+         " times the training time" + (given(e, "practice") ? "" : ", as published runs (assumed)") + "\n";
+}
+
 std::string limits_text(const Estimate& e) {
   const RunEstimate<double>& r = *e.run;
   const RunSettings& s = e.recipe.run;
@@ -117,6 +124,7 @@ std::string run_text(const Estimate& e) {
          text::percent(r.expected.number() / r.ideal.number() - 1) + " more\n";
   out += "  P10-P90   " + text::seconds(r.p10.number()) + " to " + text::seconds(r.p90.number()) + ", median " +
          text::seconds(r.p50.number()) + "\n";
+  out += practice_text(e);
   if (const auto& start = e.recipe.run.start)
     out += "  ends      " + date_text(*start, r.p50.number()) + " (" + date_text(*start, r.p10.number()) + " to " +
            date_text(*start, r.p90.number()) + ")\n";

@@ -1,10 +1,13 @@
 // Published runs: the page's example, Llama 3's 54 days, the whole-run table.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "src/run/estimate.hpp"
 #include "src/run/interruptions.hpp"
+#include "src/run/simulate.hpp"
 #include "src/validate/whole_runs.hpp"
 
 namespace preflop {
@@ -54,7 +57,7 @@ TEST(Forecast, Llama3WithTheRatesOfOtherClusters) {
 TEST(WholeRuns, EveryRowIsThereAndMostArePredicted) {
   const auto runs = whole_runs(catalogues());
   ASSERT_TRUE(runs.ok()) << runs.error().text();
-  EXPECT_EQ(runs->size(), 26U);
+  EXPECT_EQ(runs->size(), 26U + 27U);
   std::size_t predicted = 0;
   for (const WholeRun& r : *runs) {
     EXPECT_NE(r.error.has_value(), !r.why_not.empty()) << r.id;
@@ -65,6 +68,20 @@ TEST(WholeRuns, EveryRowIsThereAndMostArePredicted) {
     }
   }
   EXPECT_GE(predicted, 24U);
+}
+
+TEST(WholeRuns, WhatIsAssumedOfPracticeIsWhatTheyShow) {
+  const auto runs = whole_runs(catalogues());
+  ASSERT_TRUE(runs.ok());
+  std::vector<double> ratios;
+  for (const WholeRun& r : *runs) {
+    if (r.error) ratios.push_back(1 / (1 + *r.error));
+  }
+  std::sort(ratios.begin(), ratios.end());
+  constexpr double kStale = 0.1;  // the step time's model moves on; the data file follows when it moved far
+  EXPECT_NEAR(quantile(ratios, 0.1) / catalogues().run.value("practice_low").value, 1, kStale);
+  EXPECT_NEAR(quantile(ratios, 0.5) / catalogues().run.value("practice_median").value, 1, kStale);
+  EXPECT_NEAR(quantile(ratios, 0.9) / catalogues().run.value("practice_high").value, 1, kStale);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "src/base/math.hpp"
 #include "src/base/random.hpp"
 #include "src/run/interruptions.hpp"
 #include "src/run/phases.hpp"
@@ -133,6 +134,20 @@ TEST(Simulation, TheBandOfTheStepTimeIsTheBandOfTheFinish) {
   EXPECT_NEAR(quantile(all, 0.1) / 8e4, 1, 0.005);
   EXPECT_NEAR(quantile(all, 0.5) / 1e5, 1, 0.005);
   EXPECT_NEAR(quantile(all, 0.9) / 1.5e5, 1, 0.005);
+}
+
+TEST(Simulation, WhatPracticeMakesOfItIsTheBandOfTheFinish) {
+  RunModel m;
+  m.segments = {100, 1000, 0, 0};
+  m.training = 1e5;
+  m.hazard = {std::numeric_limits<double>::infinity(), {}};
+  const std::vector<double> all = simulate(m, {1, 1, 0, 0.8, 1.1, 2}, 1, 2000);
+  EXPECT_NEAR(quantile(all, 0.1) / 0.8e5, 1, 0.005);
+  EXPECT_NEAR(quantile(all, 0.5) / 1.1e5, 1, 0.005);
+  EXPECT_NEAR(quantile(all, 0.9) / 2e5, 1, 0.005);
+  // Wrong steps and practice have nothing to do with each other: variances of logarithms add up.
+  const std::vector<double> both = simulate(m, {1 / 1.5, 1.5, 0, 1 / 1.5, 1, 1.5}, 1, 2000);
+  EXPECT_NEAR(math::log(quantile(both, 0.9) / 1e5), math::log(1.5) * std::sqrt(2.0), 0.03);
 }
 
 TEST(Random, UniformAndIndependentOfOrder) {

@@ -79,6 +79,28 @@ TEST(Run, TheUsualStretchIsThatOfTheForecast) {
   }
 }
 
+TEST(Run, PracticeSpreadsTheFinishOfAPredictedStepTime) {
+  EXPECT_EQ(run_of(kTokens).recipe.run.practice.high, 1);  // a given MFU is the run's own
+  const Request request = *request_from_json(
+      R"({"model": "llama3-8b", "on": "256xh100-sxm", "tp": 2, "seq": 8192, "global_batch": 512, "tokens": "1T"})");
+  const auto finish = [&](const char* practice) {
+    Request asked = request;
+    if (practice != nullptr) asked.keys["practice"] = practice;
+    const Result<Problem> p = pose(asked, catalogues());
+    EXPECT_TRUE(p.ok()) << practice;
+    return estimate<double>(p->analysed, p->cluster);
+  };
+  const Estimate none = finish("none"), usual = finish(nullptr), twice = finish("2:2:2");
+  EXPECT_LT(none.run->p90.number() / none.run->p10.number(), 1.3);
+  EXPECT_GT(usual.run->p90.number() / usual.run->p10.number(), 2);
+  EXPECT_NEAR(twice.run->p50.number() / none.run->p50.number(), 2, 0.02);
+  EXPECT_EQ(usual.run->expected.number(), none.run->expected.number());
+  EXPECT_NE(run_text(usual).find("as published runs (assumed)"), std::string::npos);
+  EXPECT_EQ(run_text(none).find("times the training time"), std::string::npos);
+  EXPECT_NEAR(usual_stretch(usual.recipe.run, usual.cluster, usual.memory.checkpoint->number()),
+              usual.recipe.run.practice.median * usual.run->expected.number() / usual.run->ideal.number(), 0.02);
+}
+
 TEST(Run, MoreTroubleTakesLonger) {
   const double usual = run_of(kTokens).run->expected.number();
   for (const char* more :
@@ -261,6 +283,11 @@ TEST(Run, RefusalsAreClear) {
       {R"(, "tokens": "1T", "evaluation": "10m/0")", "--evaluation"},
       {R"(, "tokens": "1T", "evaluation": "150%")", "--evaluation"},
       {R"(, "tokens": "1T", "stragglers": "2")", "--stragglers"},
+      {R"(, "tokens": "1T", "practice": "1:2")", "--practice: '1:2' has not three parts"},
+      {R"(, "tokens": "1T", "practice": "1:nan:2")", "--practice"},
+      {R"(, "tokens": "1T", "practice": "0:1:2")", "--practice: factors that do not rise"},
+      {R"(, "tokens": "1T", "practice": "1.1:1:2")", "--practice: factors that do not rise"},
+      {R"(, "tokens": "1T", "practice": "1:1:1000")", "--practice: factors that do not rise"},
       {R"(, "tokens": "1T", "batch_ramp": "16")", "--batch-ramp"},
       {R"(, "tokens": "1T", "batch_ramp": "100:128:100000")", "--batch-ramp"},
       {R"(, "tokens": "1T", "batch_ramp": "128:128:100T")", "--batch-ramp"},
