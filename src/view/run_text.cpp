@@ -84,8 +84,8 @@ std::string money_text(const Estimate& e) {
 std::string practice_text(const Estimate& e) {
   const Practice& p = e.recipe.run.practice;
   if (p.low == 1 && p.high == 1) return "";
-  return "            drawn with " + text::fixed(p.low, 2) + " to " + text::fixed(p.high, 2) +
-         " times the training time" + (given(e, "practice") ? "" : ", as published runs (assumed)") + "\n";
+  return "            practice draws " + text::fixed(p.low, 2) + " to " + text::fixed(p.high, 2) + " times that" +
+         (given(e, "practice") ? "" : " (assumed: published runs)") + "\n";
 }
 
 std::string limits_text(const Estimate& e) {
