@@ -215,14 +215,12 @@ Status check_run(const Analysed& a, const Cluster& cluster) {
   if (s.ramp) {
     if (Status ramp = check_ramp(a); !ramp) return ramp;
   }
-  for (const SequencePhase& phase : s.then) {
-    if (const Result<Analysed> then = phase_recipe(a, cluster, phase); !then) return then.error();
-  }
   const auto compute = compute_estimate<double>(a, *find_convention("palm"));
   const auto step = step_estimate<double>(a, cluster, compute);
   if (!step) return Nothing{};
   const auto memory = memory_estimate<double>(a, cluster);
   const RunPlan<double> plan = plan_run<double>(a, cluster, *step, memory.checkpoint);
+  if (plan.work.refused) return *plan.work.refused;
   const bool given = s.interval_seconds || s.interval_steps;
   const double takes = std::max(plan.safety.save, plan.safety.pending);
   if (given && takes > plan.interval.chosen)

@@ -37,10 +37,38 @@ Seconds<N> ramp_cost(const Analysed& a, const Cluster& cluster, const StepEstima
   return Seconds<N>(extra * fixed);
 }
 
+// The recipe of a later phase: its sequence length with as many tokens a step, in the first layout that is legal and
+// fits of those with the same tp and pp and growing cp. Errors: none is or does.
+Result<Analysed> phase_recipe(const Analysed& a, const Cluster& cluster, const SequencePhase& phase) {
+  Recipe r = a.recipe;
+  r.seq = phase.seq;
+  r.micro_batch = 1;
+  const double tokens = static_cast<double>(a.recipe.seq) * static_cast<double>(a.recipe.global_batch);
+  r.global_batch = std::max<std::int64_t>(1, std::llround(tokens / static_cast<double>(phase.seq)));
+  const std::int64_t ranks = r.layout.dp * r.layout.cp;
+  Error last{"--then-seq",
+             "no layout with tp " + std::to_string(r.layout.tp) + " and pp " + std::to_string(r.layout.pp) + " fits " +
+                 std::to_string(phase.seq) + " tokens",
+             "shorter sequences, or more --tp or --pp"};
+  for (std::int64_t cp = a.recipe.layout.cp; cp <= ranks; ++cp) {
+    if (ranks % cp != 0) continue;
+    r.layout.cp = cp;
+    r.layout.dp = ranks / cp;
+    if (r.global_batch % r.layout.dp != 0) continue;
+    Result<Analysed> now = analyse_recipe(*a.model, *a.stack, r);
+    if (!now)
+      last = {"--then-seq", std::to_string(phase.seq) + " tokens: " + now.error().what, now.error().valid};
+    else if (memory_estimate<double>(*now, cluster).verdict != Verdict::no)
+      return now;
+  }
+  return last;
+}
+
 template <class N>
 struct Later {
-  Seconds<N> seconds{N(0.0)};
+  std::vector<N> seconds;  // by phase
   double steps = 0;
+  std::optional<Error> refused;  // a phase that no layout can run
 };
 
 // Steps of the later phases, each with the step time of its own recipe.
@@ -49,15 +77,17 @@ Later<N> later_phases(const Analysed& a, const Cluster& cluster) {
   Later<N> out;
   for (const SequencePhase& phase : a.recipe.run.then) {
     const Result<Analysed> then = phase_recipe(a, cluster, phase);
-    if (!then) continue;  // refused before (check_run)
+    if (!then) {
+      out.refused = then.error();
+      return out;
+    }
     const auto compute = compute_estimate<N>(*then, *find_convention("palm"));
     const auto step = step_estimate<N>(*then, cluster, compute);
     if (!step) continue;
     const double batch = static_cast<double>(then->recipe.global_batch) * static_cast<double>(phase.seq);
     const double count = std::ceil(phase.tokens / batch);
     const N steps = leaf<N>(count, [] { return Origin{"steps of the phase", "", "--then-seq", {}}; });
-    const Seconds<N> one = named(step->seconds, "step of longer sequences", "s");
-    out.seconds = named(out.steps == 0 ? one * steps : out.seconds + one * steps, "phases of longer sequences", "s");
+    out.seconds.push_back((named(step->seconds, "step of longer sequences", "s") * steps).number());
     out.steps += count;
   }
   return out;
@@ -88,31 +118,6 @@ RampSteps ramp_steps(const BatchRamp& ramp, std::int64_t global_batch) {
   return out;
 }
 
-Result<Analysed> phase_recipe(const Analysed& a, const Cluster& cluster, const SequencePhase& phase) {
-  Recipe r = a.recipe;
-  r.seq = phase.seq;
-  r.micro_batch = 1;
-  const double tokens = static_cast<double>(a.recipe.seq) * static_cast<double>(a.recipe.global_batch);
-  r.global_batch = std::max<std::int64_t>(1, std::llround(tokens / static_cast<double>(phase.seq)));
-  const std::int64_t ranks = r.layout.dp * r.layout.cp;
-  Error last{"--then-seq",
-             "no layout with tp " + std::to_string(r.layout.tp) + " and pp " + std::to_string(r.layout.pp) + " fits " +
-                 std::to_string(phase.seq) + " tokens",
-             "shorter sequences, or more --tp or --pp"};
-  for (std::int64_t cp = a.recipe.layout.cp; cp <= ranks; ++cp) {
-    if (ranks % cp != 0) continue;
-    r.layout.cp = cp;
-    r.layout.dp = ranks / cp;
-    if (r.global_batch % r.layout.dp != 0) continue;
-    Result<Analysed> now = analyse_recipe(*a.model, *a.stack, r);
-    if (!now)
-      last = {"--then-seq", std::to_string(phase.seq) + " tokens: " + now.error().what, now.error().valid};
-    else if (memory_estimate<double>(*now, cluster).verdict != Verdict::no)
-      return now;
-  }
-  return last;
-}
-
 Result<Analysed> ramp_recipe(const Analysed& a) {
   Recipe first = a.recipe;
   first.global_batch = a.recipe.run.ramp->start;
@@ -127,9 +132,10 @@ Work<N> work_of(const Analysed& a, const Cluster& cluster, const StepEstimate<N>
   const double sequences = sequences_of(r);
   const double full = std::ceil(sequences / batch);
   const N steps = leaf<N>(full, [] { return Origin{"steps", "", "tokens / tokens per step, rounded up", {}}; });
-  const Later<N> later = later_phases<N>(a, cluster);
-  out.ideal = later.steps == 0 ? named(step.seconds * steps, "ideal time", "s")
-                               : named(step.seconds * steps + later.seconds, "ideal time", "s");
+  Later<N> later = later_phases<N>(a, cluster);
+  out.refused = later.refused;
+  later.seconds.insert(later.seconds.begin(), (step.seconds * steps).number());
+  out.ideal = Seconds<N>(named(total(later.seconds), "ideal time", "s"));
   RampSteps ramp;
   if (r.run.ramp) ramp = ramp_steps(*r.run.ramp, r.global_batch);
   out.ramp = Seconds<N>(N(0.0));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "preflop/estimate.hpp"
 #include "src/step/memory.hpp"
@@ -14,7 +15,8 @@ struct Work {
   Seconds<N> ideal;        // steps of the full batch x step time, later phases with theirs
   Seconds<N> ramp;         // what smaller batches at the beginning cost beyond that
   Seconds<N> data_stalls, stragglers, evaluation;
-  Seconds<N> training;  // the sum of all of these
+  Seconds<N> training;           // the sum of all of these
+  std::optional<Error> refused;  // a later phase that no layout can run, which is then in none of them
 };
 
 // The recipe has tokens; the ramp, if any, is legal (ramp_recipe).
@@ -29,10 +31,6 @@ struct RampSteps {
   double sequences = 0;
 };
 RampSteps ramp_steps(const BatchRamp& ramp, std::int64_t global_batch);
-
-// The recipe of a later phase: its sequence length with as many tokens a step, in the first layout that is legal and
-// fits of those with the same tp and pp and growing cp. Errors: none is or does.
-Result<Analysed> phase_recipe(const Analysed& a, const Cluster& cluster, const SequencePhase& phase);
 
 // The recipe with the ramp's first batch. Errors: a batch that the layout cannot train with.
 Result<Analysed> ramp_recipe(const Analysed& a);
