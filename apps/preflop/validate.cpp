@@ -162,21 +162,33 @@ Report validate_all(const std::vector<RowTable>& all, Validator& validator) {
 // Sources whose layouts experts chose; the others vary them on purpose.
 constexpr std::array kExperts = {"nvidia-megatron-bridge", "nvidia-dgxc-benchmarking", "narayanan-2021", "papers-misc"};
 
+// Rows are searched by as many threads as there are cores, and stand in their order whatever their number.
 std::vector<PublishedLayout> layouts_of(const std::vector<RowTable>& all, const Validator& validator,
                                         const Catalogues& catalogues) {
-  std::size_t total = 0;
-  for (const RowTable& table : all) total += table.size();
-  Progress progress(total);
-  std::vector<PublishedLayout> out;
+  std::vector<std::pair<const RowTable*, std::size_t>> rows;
   for (const RowTable& table : all) {
-    for (std::size_t i = 0; i < table.size(); ++i) {
-      const Row row = table.row(i);
-      auto one = published_layout(validator.request(row, table.stem()), row.id, table.stem(), catalogues);
-      if (one) out.push_back(std::move(*one));
-      progress.count();
-      progress.draw();
-    }
+    for (std::size_t i = 0; i < table.size(); ++i) rows.emplace_back(&table, i);
   }
+  Progress progress(rows.size());
+  std::vector<std::optional<PublishedLayout>> found(rows.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&](bool draws) {
+    Validator own = validator;
+    for (std::size_t i = next++; i < rows.size(); i = next++) {
+      found[i] = published_layout(rows[i].first->row(rows[i].second), rows[i].first->stem(), own, catalogues);
+      progress.count();
+      if (draws) progress.draw();
+    }
+  };
+  std::vector<std::thread> workers;
+  for (unsigned k = 1; k < std::max(1U, std::thread::hardware_concurrency()); ++k) workers.emplace_back(work, false);
+  work(true);
+  for (std::thread& worker : workers) worker.join();
+  std::vector<PublishedLayout> out;
+  for (auto& one : found) {
+    if (one) out.push_back(std::move(*one));
+  }
+  compare_measured(out);
   return out;
 }
 

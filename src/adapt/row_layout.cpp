@@ -114,16 +114,18 @@ void Builder::experts() {
   assume("etp", as_tp ? num(tp_) : "1");
 }
 
-// Megatron interleaves where it can: layers / pp chunks of a layer each (see docs/rows-format.md).
+// Megatron interleaves where it can, torchtitan where it is said to: layers / pp chunks of a layer each (see
+// docs/rows-format.md).
 void Builder::default_chunks(std::int64_t pp) {
   const bool megatron = out_.stack == "megatron" || out_.stack == "megatron-fsdp";
-  if (!megatron || mbs_ == 0 || dp_ == 0 || gbs_ == 0) {
+  const std::string* schedule = cell("schedule");
+  const bool interleaves = megatron || (out_.stack == "torchtitan" && schedule != nullptr);
+  if (!interleaves || mbs_ == 0 || dp_ == 0 || gbs_ == 0) {
     if (out_.stack == "torchtitan" || megatron) assume("vpp", "1");  // the others do not interleave
     return;
   }
   std::int64_t vpp = 1;
   const std::int64_t micro = gbs_ / (mbs_ * dp_);
-  const std::string* schedule = cell("schedule");
   const std::int64_t slots = layers_ % pp == 0 ? layers_ : (layers_ + 2) % pp == 0 ? layers_ + 2 : 0;
   const std::int64_t most = schedule != nullptr ? slots : layers_;  // stated to interleave: down to a slot a chunk
   for (std::int64_t v = 1; micro % pp == 0 && v * pp <= most; ++v) {
