@@ -30,6 +30,8 @@ Cells::Cells(const Question& question, const Space& space, Tables& tables, Sink&
   cells_ = std::uint64_t{space.size(PlanAxis::tp)} * space.size(PlanAxis::cp) * space.size(PlanAxis::sp) *
            space.size(PlanAxis::pp);
   inner_ = space.size() / cells_;
+  std::uint64_t stride = 1;
+  for (std::size_t i = strides_.size(); i-- > 0; stride *= space.size(static_cast<PlanAxis>(i))) strides_[i] = stride;
   quick_.fill(-1);
   const Datum& capacity = question.cluster.datum("capacity_bytes");
   capacity_ = capacity.value.value_or(0);
@@ -61,7 +63,7 @@ std::size_t Cells::reason_of(const Error& error, std::uint64_t ordinal) {
 bool Cells::legal(std::uint64_t count) {
   const Status s = check_legal(*question_.model, *question_.stack, recipe_);
   if (s) return true;
-  reasons_[reason_of(s.error(), space_.ordinal(at_))].count += count;
+  reasons_[reason_of(s.error(), ordinal())].count += count;
   pruned_ += count;
   return false;
 }
@@ -134,7 +136,7 @@ void Cells::look(std::uint64_t cell) {
   l.sp = sp && l.tp > 1;
   const auto bulk = [&](Quick quick) {
     pruned_ += inner_;
-    reject(quick, space_.ordinal(at_), inner_);
+    reject(quick, ordinal(), inner_);
   };
   if (question_.cluster.gpus % l.model_parallel() != 0) return bulk(Quick::cluster);
   l.dp = question_.cluster.gpus / l.model_parallel();
@@ -184,7 +186,7 @@ void Cells::pipelines() {
       const bool same = l.hsdp > 0 && space_.hsdp.size() > 1 && (l.hsdp >= l.dp * l.cp || l.zero == 0);
       if (same) {
         pruned_ += below_variant;
-        reject(Quick::same, space_.ordinal(at_), below_variant);
+        reject(Quick::same, ordinal(), below_variant);
       } else if (legal(below_variant)) {
         Variant v;
         v.zero = z;
@@ -212,7 +214,7 @@ void Cells::pipelines() {
       if (l.tp * l.cp * l.dp % (l.ep * l.etp) != 0) {
         ok = 0;
         pruned_ += count;
-        reject(Quick::experts, space_.ordinal(at_), count);
+        reject(Quick::experts, ordinal(), count);
       } else if (l.ep * l.etp > 1 || !question_.stack->own_etp) {
         ok = legal(count) ? 1 : 0;
       }
@@ -237,7 +239,7 @@ void Cells::micro_batches() {
     for (const char ok : legal_experts_)
       count += ok != 0 ? below({PlanAxis::micro_batch, PlanAxis::ep, PlanAxis::etp}) : 0;
     pruned_ += count;
-    if (count > 0) reject(Quick::batch, space_.ordinal(at_), count);
+    if (count > 0) reject(Quick::batch, ordinal(), count);
   }
   set(PlanAxis::micro_batch, 0);
 }
@@ -291,7 +293,7 @@ void Cells::leave_out(Quick quick, const Variant& v, std::uint64_t count) {
   set(PlanAxis::zero, v.zero);
   set(PlanAxis::hsdp, v.hsdp);
   pruned_ += count;
-  reject(quick, space_.ordinal(at_), count);
+  reject(quick, ordinal(), count);
   set(PlanAxis::zero, 0);
   set(PlanAxis::hsdp, 0);
 }
@@ -344,7 +346,7 @@ void Cells::price(const Structure& structure, std::uint32_t recompute, std::uint
   set(PlanAxis::recompute, recompute);
   const std::vector<const BlockRow*>& rows = rows_of(recompute, loss);
   const bool countable = std::all_of(rows.begin(), rows.end(), [](const BlockRow* row) { return row->legal; });
-  runs_ready_ = false;
+  set_rows(structure, rows);
   for (Variant& v : variants_) {
     if (!v.open) continue;
     set(PlanAxis::zero, v.zero);
@@ -352,7 +354,7 @@ void Cells::price(const Structure& structure, std::uint32_t recompute, std::uint
     if (countable)
       price_variant(structure, rows, v);
     else
-      reject(Quick::countless, space_.ordinal(at_), 1);
+      reject(Quick::countless, ordinal(), 1);
   }
   set(PlanAxis::zero, 0);
   set(PlanAxis::hsdp, 0);

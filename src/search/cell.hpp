@@ -58,6 +58,7 @@ class Cells {
     std::uint32_t zero = 0, hsdp = 0;
     std::vector<StageSizes> sizes;  // by class
     StateTerms<double> states;
+    std::array<std::int64_t, 3> states_seen{};  // ep, etp and whether stages interleave, under which they are
     bool feasible = false, accumulates = true;
     bool open = false;                       // feasible, and perhaps fast enough
     std::vector<const StageForms*> forms;    // by class
@@ -80,6 +81,11 @@ class Cells {
     std::vector<Open> open;
     std::vector<Closed> closed;
   };
+  std::uint64_t ordinal() const {  // of at_
+    std::uint64_t out = 0;
+    for (std::size_t i = 0; i < at_.size(); ++i) out += at_[i] * strides_[i];
+    return out;
+  }
   bool wanted(PlanAxis axis, std::uint32_t digit) const;
   void set(PlanAxis axis, std::uint32_t digit) { at_[static_cast<std::size_t>(axis)] = digit; }
   std::uint64_t below(std::initializer_list<PlanAxis> axes) const;  // legal zero and hsdp, given these digits
@@ -107,6 +113,7 @@ class Cells {
   void exclude(const Structure& structure, const Variant& variant);
   Priced memory_of(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& variant) const;
   bool host_short(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& variant) const;
+  void set_rows(const Structure& structure, const std::vector<const BlockRow*>& rows);
   double reserved_of(const Variant& variant, std::size_t kind, const std::vector<const BlockRow*>& rows) const;
   double seconds_of(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& variant);
   const std::vector<const BlockRow*>& rows_of(std::uint32_t recompute, std::uint32_t loss);
@@ -118,6 +125,7 @@ class Cells {
   std::uint64_t cells_ = 0, inner_ = 0;
   std::optional<Position> only_;
   Position at_{};
+  std::array<std::uint64_t, kPlanAxes> strides_{};
   Recipe recipe_;  // of `at_`
   bool timed_ = false;
   bool sums_ = false;  // reserved memory is more than a factor of the peak
@@ -127,10 +135,12 @@ class Cells {
   std::vector<const BlockRow*> weights_;  // of the blocks, under ep and etp
   bool schedule_ready_ = false;
   std::vector<char> legal_experts_;
-  std::vector<char> short_;  // by pipeline_slot(): states alone are too much, at a smaller micro-batch
-  std::vector<double> flights_;
+  std::vector<char> short_;                 // by pipeline_slot(): states alone are too much, at a smaller micro-batch
+  std::vector<double> flights_, residues_;  // by class
   std::vector<StageRun<double>> runs_;
   bool runs_ready_ = false;
+  double pipeline_seconds_ = 0;                   // of runs_
+  std::vector<std::vector<double>> activations_;  // by class, as its forms number them
   Schedule<double> schedule_;
   std::vector<std::vector<const BlockRow*>> rows_;  // by recomputation and loss
   std::vector<char> rows_ready_;

@@ -51,7 +51,7 @@ void Cells::close(const Pipelines::Closed& closed, std::uint64_t count) {
     return;
   }
   set_pipeline(closed.vpp, closed.split);
-  reject(Quick::same, space_.ordinal(at_), count * closed.splits);
+  reject(Quick::same, ordinal(), count * closed.splits);
 }
 
 // Can this split run? Of the cell's other axes only the micro-batches matter: the rest was found legal before.
@@ -60,7 +60,7 @@ bool Cells::open(Pipelines::Open& o, std::uint64_t count) {
   Layout& l = recipe_.layout;
   if (l.vpp > 1 && l.pp > 1 && recipe_.micro_batches() % l.pp != 0) {
     pruned_ += count;
-    reject(Quick::interleave, space_.ordinal(at_), count);
+    reject(Quick::interleave, ordinal(), count);
     return false;
   }
   if (!o.legal) {
@@ -68,7 +68,7 @@ bool Cells::open(Pipelines::Open& o, std::uint64_t count) {
     l.hsdp = space_.hsdp[variants_.front().hsdp];
     const Status s = check_legal(*question_.model, *question_.stack, recipe_);
     o.legal = s.ok();
-    if (!s) o.reason = reason_of(s.error(), space_.ordinal(at_));
+    if (!s) o.reason = reason_of(s.error(), ordinal());
   }
   if (*o.legal) return true;
   reasons_[o.reason].count += count;

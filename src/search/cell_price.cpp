@@ -11,8 +11,13 @@ void Cells::prepare(const Structure& structure) {
   Layout& l = recipe_.layout;
   const std::vector<const BlockRow*>& rows = weights_;
   const std::int64_t m = recipe_.micro_batches();
+  const bool by_shards = tables_.residue_by_shards();
   flights_.clear();
-  for (const StageClass& kind : structure.classes) flights_.push_back(in_flight(l, kind.stage.index, m));
+  residues_.clear();
+  for (const StageClass& kind : structure.classes) {
+    flights_.push_back(in_flight(l, kind.stage.index, m));
+    if (!by_shards) residues_.push_back(tables_.residue(kind, recipe_, at_, rows));
+  }
   for (Variant& v : variants_) {
     l.zero = space_.zero[v.zero];
     l.hsdp = space_.hsdp[v.hsdp];
@@ -26,15 +31,19 @@ void Cells::prepare(const Structure& structure) {
       v.forms.push_back(&f);
       v.sizes.push_back({flights_[k], parameters_of(f, rows, false), parameters_of(f, rows, true), dense, expert});
       v.bytes[k].clear();
-      const double residue = tables_.residue(structure.classes[k], recipe_, at_, rows);
+      const double residue = by_shards ? tables_.residue(structure.classes[k], recipe_, at_, rows) : residues_[k];
       for (const StageForm& form : f.forms) {
-        v.bytes[k].push_back(residue + evaluate(form.states, rows, v.sizes[k]));
+        const bool known = form.states_of < v.bytes[k].size();
+        v.bytes[k].push_back(known ? v.bytes[k][form.states_of] : residue + evaluate(form.states, rows, v.sizes[k]));
         if (form.moment == Moment::init) most = std::max(most, v.bytes[k].back());
       }
     }
     v.feasible = capacity_ == 0 || !(capacity_ < most + context_);
     v.accumulates = Tables::accumulates(recipe_);
-    if (timed_) v.states = state_terms(recipe_, tables_.prices(l.vpp > 1, v.accumulates));
+    const std::array<std::int64_t, 3> seen = {l.ep, l.etp, l.vpp > 1 ? 1 : 0};
+    if (!timed_ || seen == v.states_seen) continue;
+    v.states_seen = seen;
+    v.states = state_terms(recipe_, tables_.prices(l.vpp > 1, v.accumulates));
   }
 }
 
@@ -74,9 +83,9 @@ void Cells::exclude(const Structure& structure, const Variant& v) {
       if (!std::all_of(rows.begin(), rows.end(), [](const BlockRow* row) { return row->legal; })) continue;
       set(PlanAxis::recompute, r);
       set(PlanAxis::loss, c);
-      runs_ready_ = false;
+      set_rows(structure, rows);
       Priced p = memory_of(structure, rows, v);
-      p.ordinal = space_.ordinal(at_);
+      p.ordinal = ordinal();
       if (timed_) p.seconds = seconds_of(structure, rows, v);
       sink_.short_of_memory(p);
     }
@@ -86,7 +95,7 @@ void Cells::exclude(const Structure& structure, const Variant& v) {
 
 void Cells::price_variant(const Structure& structure, const std::vector<const BlockRow*>& rows, Variant& v) {
   Priced p = memory_of(structure, rows, v);
-  p.ordinal = space_.ordinal(at_);
+  p.ordinal = ordinal();
   if (timed_) p.seconds = seconds_of(structure, rows, v);
   ++priced_;
   sink_.priced(p, recipe_.micro_batch);
@@ -103,7 +112,7 @@ double Cells::reserved_of(const Variant& v, std::size_t k, const std::vector<con
     std::size_t fullest = i;
     double most = -1;
     for (; i < forms.size() && forms[i].moment == moment; ++i) {
-      const double bytes = v.bytes[k][i] + evaluate(forms[i].activations, rows, v.sizes[k]);
+      const double bytes = v.bytes[k][i] + activations_[k][forms[i].activation];
       if (bytes <= most) continue;
       most = bytes;
       fullest = i;
@@ -119,8 +128,9 @@ double Cells::reserved_of(const Variant& v, std::size_t k, const std::vector<con
 
 // Does the fullest node need more host memory than it has?
 bool Cells::host_short(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& v) const {
+  if (!question_.recipe.offload.any()) return false;
   const std::optional<double>& capacity = question_.cluster.datum("host_bytes").value;
-  if (!question_.recipe.offload.any() || !capacity) return false;
+  if (!capacity) return false;
   std::vector<double> by_stage;
   for (std::size_t k = 0; k < structure.classes.size(); ++k) {
     const double bytes = evaluate(v.forms[k]->host, rows, v.sizes[k]);
@@ -139,10 +149,8 @@ Priced Cells::memory_of(const Structure& structure, const std::vector<const Bloc
   for (std::size_t k = 0; k < structure.classes.size(); ++k) {
     const std::vector<StageForm>& forms = v.forms[k]->forms;
     double most = 0;
-    for (std::size_t i = 0; i < forms.size(); ++i) {
-      const double bytes = v.bytes[k][i] + evaluate(forms[i].activations, rows, v.sizes[k]);
-      most = std::max(most, bytes);
-    }
+    for (std::size_t i = 0; i < forms.size(); ++i)
+      most = std::max(most, v.bytes[k][i] + activations_[k][forms[i].activation]);
     if (most <= allocated) continue;
     allocated = most;
     fullest = k;
@@ -154,6 +162,18 @@ Priced Cells::memory_of(const Structure& structure, const std::vector<const Bloc
     out.verdict = !fits ? Verdict::no : capacity_ < out.device ? Verdict::tight : Verdict::fits;
   }
   return out;
+}
+
+// What the layouts of one pipeline and one recomputation share: what their activations take.
+void Cells::set_rows(const Structure& structure, const std::vector<const BlockRow*>& rows) {
+  runs_ready_ = false;
+  activations_.resize(structure.classes.size());
+  for (std::size_t k = 0; k < structure.classes.size(); ++k) {
+    activations_[k].clear();
+    StageSizes sizes;
+    sizes.flights = flights_[k];
+    for (const Linear* form : structure.classes[k].activations) activations_[k].push_back(evaluate(*form, rows, sizes));
+  }
 }
 
 double Cells::seconds_of(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& v) {
@@ -168,8 +188,8 @@ double Cells::seconds_of(const Structure& structure, const std::vector<const Blo
       runs_[k].time = StageTime<double>{};
       runs_[k].count = static_cast<double>(structure.classes[k].count);
       for (const auto& [block, count] : structure.classes[k].runs)
-        add_piece(runs_[k].time, rows[static_cast<std::size_t>(block)]->pieces[v.accumulates ? 1 : 0],
-                  static_cast<double>(count), v.states, prices);
+        add_passes(runs_[k].time, rows[static_cast<std::size_t>(block)]->pieces[v.accumulates ? 1 : 0],
+                   static_cast<double>(count), v.states, prices);
       if (!offload) continue;
       double kept = 0;
       for (const auto& [block, count] : structure.classes[k].runs)
@@ -178,9 +198,10 @@ double Cells::seconds_of(const Structure& structure, const std::vector<const Blo
                     : 0;
       add_offload(runs_[k].time, kept, v.states, prices);
     }
+    pipeline_seconds_ = pipeline_seconds(runs_.data(), runs_.size(), schedule_, prices);
     runs_ready_ = !beside;
   }
-  return compose(runs_.data(), runs_.size(), schedule_, v.states, prices).seconds.number();
+  return pipeline_seconds_ + once_a_step_seconds(runs_.data(), runs_.size(), v.states, prices);
 }
 
 }  // namespace preflop

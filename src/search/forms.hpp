@@ -37,6 +37,7 @@ struct FormTerm {
   std::uint8_t item = 0;
   double fixed = 0;       // times the item's size
   double per_flight = 0;  // the same, times the micro-batches in flight
+  bool operator==(const FormTerm&) const = default;
 };
 
 // A sum of items, and of what follows the parameters of a whole stage.
@@ -45,6 +46,7 @@ struct Linear {
   double dense_shard = 0, expert_shard = 0;  // bytes per element of ceil(parameters / shard group)
   double dense_whole = 0, expert_whole = 0;  // bytes per parameter
   double constant = 0;
+  bool operator==(const Linear&) const = default;
 };
 
 // One moment of one kind of stage. Where several blocks of a stage may be the fullest, each has its form and
@@ -54,6 +56,8 @@ struct StageForm {
   Moment moment = Moment::init;
   Linear activations, states;
   Linear kept, working;
+  std::size_t activation = 0;  // which of its stage's distinct activations (StageClass)
+  std::size_t states_of = 0;   // the first form of its stage with the same states
 };
 
 // What the forms of a stage depend on beside its blocks.

@@ -294,6 +294,16 @@ const StageForms& Tables::forms(const StageClass& kind, bool pipeline, int zero,
   Recipe base = question_.recipe;
   if (!question_.fixed("schedule")) base.layout.schedule = question_.stack->schedules.front();
   forms_.emplace_back(key, std::make_unique<StageForms>(stage_forms(*question_.model, *question_.stack, base, key)));
+  std::vector<StageForm>& all = forms_.back().second->forms;
+  for (StageForm& form : all) {
+    const auto alike =
+        std::find_if(all.begin(), all.end(), [&](const StageForm& other) { return other.states == form.states; });
+    form.states_of = static_cast<std::size_t>(alike - all.begin());
+    const auto same = std::find_if(kind.activations.begin(), kind.activations.end(),
+                                   [&](const Linear* known) { return known->terms == form.activations.terms; });
+    form.activation = static_cast<std::size_t>(same - kind.activations.begin());
+    if (same == kind.activations.end()) kind.activations.push_back(&form.activations);
+  }
   cached = forms_.back().second.get();
   return *cached;
 }

@@ -38,6 +38,8 @@ struct StageClass {
   std::size_t family = 0;                          // classes of one residue: of the same blocks, or also as many
   std::vector<std::pair<int, std::int64_t>> runs;  // the same with how often each occurs
   mutable std::vector<const StageForms*> forms;    // by form_index(); filled on demand
+  // The distinct `activations` of those forms: most moments of most ways to shard states share them.
+  mutable std::vector<const Linear*> activations;
 };
 struct Structure {
   std::optional<Error> refused;

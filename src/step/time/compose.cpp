@@ -1,6 +1,7 @@
 #include "src/step/time/compose.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "src/base/math.hpp"
 #include "src/cost/mesh.hpp"
@@ -106,18 +107,24 @@ StateTerms<N> state_terms(const Recipe& r, const Prices<N>& prices) {
   return out;
 }
 
+namespace {
+
+// Seconds that gathers and reductions beside compute stick out, and take from it.
 template <class N>
-void add_piece(StageTime<N>& stage, const Piece<N>& piece, double count, const StateTerms<N>& states,
-               const Prices<N>& prices) {
-  const N times = leaf<N>(count, [] { return Origin{"equal blocks", "", "the stage's slice of the model", {}}; });
-  add_to(stage.parts, piece.forward, times);
-  add_to(stage.parts, piece.backward, times);
+struct Beside {
+  Seconds<N> forward, backward;
+};
+
+// What a piece adds to the passes; empty where weights are whole.
+template <class N>
+std::optional<Beside<N>> passes(StageTime<N>& stage, const Piece<N>& piece, const N& times, double count,
+                                const StateTerms<N>& states, const Prices<N>& prices) {
   stage.forward = stage.forward + piece.forward_sum * times;
   stage.backward = stage.backward + piece.backward_sum * times;
   stage.weights = stage.weights + piece.weights_sum * times;
   stage.dense += piece.dense * count;
   stage.expert += piece.expert * count;
-  if (states.zero < 3 || states.dense_ranks <= 1) return;
+  if (states.zero < 3 || states.dense_ranks <= 1) return std::nullopt;
   constexpr double kGradient = 2;  // bytes of a gradient as the backward pass makes it
   const Seconds<N> gather = both(piece.dense, piece.expert, states.gather_width, states, "weights gathered");
   const Seconds<N> reduce = both(piece.dense, piece.expert, states.reduce_width, states, "gradients reduced");
@@ -126,13 +133,37 @@ void add_piece(StageTime<N>& stage, const Piece<N>& piece, double count, const S
   const double cast = states.reduce_width > states.gather_width ? states.reduce_width + kGradient : 0;
   const Seconds<N> copies = prices.pass(weights * 2 * states.gather_width, "gathered weights") * prices.gather_copies;
   const Seconds<N> casts = prices.pass(weights * cast, "gradients cast for their reduction");
-  const Seconds<N> forward = (beside(gather, piece.forward_sum, prices.contention) + copies) * times;
-  const Seconds<N> backward = (beside(gather + reduce, piece.backward_sum, prices.contention) + copies + casts) * times;
+  Beside<N> out{(beside(gather, piece.forward_sum, prices.contention) + copies) * times,
+                (beside(gather + reduce, piece.backward_sum, prices.contention) + copies + casts) * times};
+  stage.forward = stage.forward + out.forward;
+  stage.backward = stage.backward + out.backward;
+  return out;
+}
+
+template <class N>
+N equal_blocks(double count) {
+  return leaf<N>(count, [] { return Origin{"equal blocks", "", "the stage's slice of the model", {}}; });
+}
+
+}  // namespace
+
+template <class N>
+void add_piece(StageTime<N>& stage, const Piece<N>& piece, double count, const StateTerms<N>& states,
+               const Prices<N>& prices) {
+  const N times = equal_blocks<N>(count);
+  add_to(stage.parts, piece.forward, times);
+  add_to(stage.parts, piece.backward, times);
+  const auto more = passes(stage, piece, times, count, states, prices);
+  if (!more) return;
   Seconds<N>& dp = stage.parts[static_cast<std::size_t>(Lost::dp_comm)];
-  dp = dp + named(forward, "gathers beside the forward pass", "s") +
-       named(backward, "gathers and reductions beside the backward pass", "s");
-  stage.forward = stage.forward + forward;
-  stage.backward = stage.backward + backward;
+  dp = dp + named(more->forward, "gathers beside the forward pass", "s") +
+       named(more->backward, "gathers and reductions beside the backward pass", "s");
+}
+
+template <class N>
+void add_passes(StageTime<N>& stage, const Piece<N>& piece, double count, const StateTerms<N>& states,
+                const Prices<N>& prices) {
+  passes(stage, piece, equal_blocks<N>(count), count, states, prices);
 }
 
 namespace {
@@ -264,6 +295,49 @@ Seconds<N> longest(const std::array<Seconds<N>, 2>& two) {
   return Seconds<N>(larger(two[0].number(), two[1].number()));
 }
 
+// Of the micro-batches: the work of the mean stage, and what comes to it.
+template <class N>
+struct Lane {
+  Seconds<N> all, imbalance, bubble, hops, jitter;  // all: of one micro-batch, summed over the stages
+};
+// `idle`: fill_and_drain() or its seconds alone.
+template <class N, class Idle>
+Lane<N> lane_of(const StageRun<N>* stages, std::size_t n, const Schedule<N>& q, const Prices<N>& p, const N& m,
+                const Idle& idle) {
+  Lane<N> out{zero<N>(), zero<N>(), zero<N>(), zero<N>(), zero<N>()};
+  Seconds<N> slowest = zero<N>();
+  for (std::size_t i = 0; i < n; ++i) {
+    const StageTime<N>& t = stages[i].time;
+    const N count = leaf<N>(stages[i].count, [] { return Origin{"equal stages", "", "the pipeline split", {}}; });
+    const Seconds<N> work = named(t.forward + t.backward, "one micro-batch of a stage", "s");
+    slowest = longest<N>({slowest, work});
+    out.all = out.all + work * count;
+  }
+  out.jitter = slowest * m * p.jitter * N(math::log2(std::max(q.nodes, 1.0)));
+  if (q.pp <= 1) return out;
+  out.imbalance = Seconds<N>(larger(((slowest - out.all / N(q.pp)) * m).number(), N(0.0)));
+  out.bubble = q.played != nullptr ? played_idle(stages, n, q, slowest) : idle(stages, n, q, slowest);
+  out.hops = q.hop * N(2 * (q.pp - 1)) + q.hop * N(2 * q.vpp) * m * p.pp_exposed;
+  return out;
+}
+
+// Of the stages that take longest for each.
+template <class N>
+struct OnceAStep {
+  Seconds<N> dp, update, host;
+};
+template <class N>
+OnceAStep<N> once_a_step(const StageRun<N>* stages, std::size_t n, const StateTerms<N>& states, const Prices<N>& p) {
+  OnceAStep<N> out{zero<N>(), zero<N>(), zero<N>()};
+  for (std::size_t i = 0; i < n; ++i) {
+    const StageTime<N>& t = stages[i].time;
+    out.dp = longest<N>({out.dp, exposed_states(t, states, p)});
+    out.update = longest<N>({out.update, optimizer_seconds(t, states, p)});
+    if (states.host_update > 0) out.host = longest<N>({out.host, host_update_seconds(t, states, p)});
+  }
+  return out;
+}
+
 }  // namespace
 
 template <class N>
@@ -272,46 +346,51 @@ StepParts<N> compose(const StageRun<N>* stages, std::size_t n, const Schedule<N>
   StepParts<N> out;
   const N m =
       leaf<N>(q.micro_batches, [] { return Origin{"micro-batches", "", "global batch / (micro-batch x dp)", {}}; });
-  Seconds<N> slowest = zero<N>(), all = zero<N>(), dp = zero<N>(), update = zero<N>(), host = zero<N>();
   for (std::size_t i = 0; i < n; ++i) {
-    const StageTime<N>& t = stages[i].time;
-    const N count = leaf<N>(stages[i].count, [] { return Origin{"equal stages", "", "the pipeline split", {}}; });
     const N share = leaf<N>(q.micro_batches * stages[i].count / q.pp,
                             [] { return Origin{"micro-batches x share of the stages", "", "the pipeline split", {}}; });
-    add_to(out.parts, t.parts, share);
-    const Seconds<N> work = named(t.forward + t.backward, "one micro-batch of a stage", "s");
-    slowest = longest<N>({slowest, work});
-    all = all + work * count;
-    dp = longest<N>({dp, exposed_states(t, states, p)});
-    update = longest<N>({update, optimizer_seconds(t, states, p)});
-    if (states.host_update > 0) host = longest<N>({host, host_update_seconds(t, states, p)});
+    add_to(out.parts, stages[i].time.parts, share);
   }
+  const Lane<N> lane = lane_of(stages, n, q, p, m, fill_and_drain<N>);
+  const OnceAStep<N> once = once_a_step(stages, n, states, p);
   const auto put = [&](Lost lost, const Seconds<N>& s) {
     Seconds<N>& at = out.parts[static_cast<std::size_t>(lost)];
     at = at + s;
   };
   if (q.pp > 1) {
-    put(Lost::imbalance, Seconds<N>(larger(((slowest - all / N(q.pp)) * m).number(), N(0.0))));
-    const Seconds<N> idle =
-        q.played != nullptr ? played_idle(stages, n, q, slowest) : fill_and_drain(stages, n, q, slowest);
-    put(Lost::bubble, idle);
-    put(Lost::pp_comm, q.hop * N(2 * (q.pp - 1)) + q.hop * N(2 * q.vpp) * m * p.pp_exposed);
+    put(Lost::imbalance, lane.imbalance);
+    put(Lost::bubble, lane.bubble);
+    put(Lost::pp_comm, lane.hops);
   }
-  put(Lost::dp_comm, dp);
-  put(Lost::optimizer, update);
-  if (states.host_update > 0) put(Lost::offload, host);
+  put(Lost::dp_comm, once.dp);
+  put(Lost::optimizer, once.update);
+  if (states.host_update > 0) put(Lost::offload, once.host);
   put(Lost::launch, p.step_fixed);
-  put(Lost::other, slowest * m * p.jitter * N(math::log2(std::max(q.nodes, 1.0))));
+  put(Lost::other, lane.jitter);
   out.seconds = sum_of(out.parts);
   return out;
 }
 
-#define PREFLOP_INSTANTIATE(N)                                                                             \
-  template StateTerms<N> state_terms(const Recipe&, const Prices<N>&);                                     \
-  template void add_piece(StageTime<N>&, const Piece<N>&, double, const StateTerms<N>&, const Prices<N>&); \
-  template void add_offload(StageTime<N>&, double, const StateTerms<N>&, const Prices<N>&);                \
-  template Schedule<N> schedule_of(const Recipe&, const BlockCost&, double, const Prices<N>&);             \
-  template StepParts<N> compose(const StageRun<N>*, std::size_t, const Schedule<N>&, const StateTerms<N>&, \
+double pipeline_seconds(const StageRun<double>* stages, std::size_t n, const Schedule<double>& q,
+                        const Prices<double>& p) {
+  const Lane<double> lane = lane_of(stages, n, q, p, q.micro_batches, fill_and_drain_seconds);
+  return (lane.all * (q.micro_batches / q.pp) + lane.imbalance + lane.bubble + lane.hops + lane.jitter + p.step_fixed)
+      .number();
+}
+
+double once_a_step_seconds(const StageRun<double>* stages, std::size_t n, const StateTerms<double>& states,
+                           const Prices<double>& p) {
+  const OnceAStep<double> once = once_a_step(stages, n, states, p);
+  return (once.dp + once.update + once.host).number();
+}
+
+#define PREFLOP_INSTANTIATE(N)                                                                              \
+  template StateTerms<N> state_terms(const Recipe&, const Prices<N>&);                                      \
+  template void add_piece(StageTime<N>&, const Piece<N>&, double, const StateTerms<N>&, const Prices<N>&);  \
+  template void add_passes(StageTime<N>&, const Piece<N>&, double, const StateTerms<N>&, const Prices<N>&); \
+  template void add_offload(StageTime<N>&, double, const StateTerms<N>&, const Prices<N>&);                 \
+  template Schedule<N> schedule_of(const Recipe&, const BlockCost&, double, const Prices<N>&);              \
+  template StepParts<N> compose(const StageRun<N>*, std::size_t, const Schedule<N>&, const StateTerms<N>&,  \
                                 const Prices<N>&);
 PREFLOP_INSTANTIATE(double)
 PREFLOP_INSTANTIATE(Traced)

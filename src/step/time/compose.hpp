@@ -55,6 +55,11 @@ template <class N>
 void add_piece(StageTime<N>& stage, const Piece<N>& piece, double count, const StateTerms<N>& states,
                const Prices<N>& prices);
 
+// The same without the parts: a search asks how long, not what for.
+template <class N>
+void add_passes(StageTime<N>& stage, const Piece<N>& piece, double count, const StateTerms<N>& states,
+                const Prices<N>& prices);
+
 // What offloading adds to a stage: `kept` bytes of a micro-batch leave during its forward pass and return during its
 // backward pass, sharded weights come from the host for every pass. What does not fit beside compute counts.
 template <class N>
@@ -87,5 +92,12 @@ struct StepParts {
 template <class N>
 StepParts<N> compose(const StageRun<N>* stages, std::size_t n, const Schedule<N>& schedule, const StateTerms<N>& states,
                      const Prices<N>& prices);
+
+// compose() in two halves, seconds alone, of stages without parts: what the micro-batches take, however states are
+// shared, and what comes once a step. Their sum is the step's, but for the order of its terms.
+double pipeline_seconds(const StageRun<double>* stages, std::size_t n, const Schedule<double>& schedule,
+                        const Prices<double>& prices);
+double once_a_step_seconds(const StageRun<double>* stages, std::size_t n, const StateTerms<double>& states,
+                           const Prices<double>& prices);
 
 }  // namespace preflop

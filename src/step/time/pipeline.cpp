@@ -27,32 +27,45 @@ class Chains {
   Chains(const StageRun<N>* runs, std::size_t n, const Schedule<N>& q) : runs_(runs), n_(n), q_(q) {}
 
   Seconds<N> longest(const Seconds<N>& slowest) const {
+    const Found found = find();
+    const bool few_first = q_.all_forward || together() > found.length;
+    const N length = few_first ? first_of_few<N>() : chain<N>(found.at, found.in, found.out);
+    return beyond(length, slowest);
+  }
+  // The chain that is found, and not written down once more.
+  Seconds<N> longest_plain(const Seconds<N>& slowest) const {
+    return beyond(N(q_.all_forward ? together() : std::max(find().length, together())), slowest);
+  }
+
+ private:
+  struct Found {
+    double length = -1, at = 0;  // on which stage it stays
+    Detour in, out;
+  };
+  Found find() const {
     constexpr std::size_t kFew = 16;
     std::array<Run, kFew> small;
     std::vector<Run> many(n_ > kFew ? n_ : 0);
     Run* const all = n_ > kFew ? many.data() : small.data();
     measure(all);
-    double best = -1, at = 0;
-    Detour in, out;
+    Found best;
+    const auto consider = [&](std::size_t i, double s) {
+      const Longer down = detour(all, i, Pass::forward, s), up = detour(all, i, Pass::backward, s);
+      const double before =
+          (s - all[i].first) * (all[i].pass[0] + all[i].pass[1]) + all[i].before[0] + all[i].before[1];
+      const double length = (all[i].pass[0] + all[i].pass[1]) * passes() + before + down.by + up.by;
+      if (length > best.length) best = {length, s, down.detour, up.detour};
+    };
     for (std::size_t i = 0; i < n_; ++i) {
-      for (const double s : {all[i].first, all[i].last}) {
-        const Longer down = detour(all, i, Pass::forward, s), up = detour(all, i, Pass::backward, s);
-        const double before =
-            (s - all[i].first) * (all[i].pass[0] + all[i].pass[1]) + all[i].before[0] + all[i].before[1];
-        const double length = (all[i].pass[0] + all[i].pass[1]) * passes() + before + down.by + up.by;
-        if (length <= best) continue;
-        best = length;
-        at = s;
-        in = down.detour;
-        out = up.detour;
-      }
+      consider(i, all[i].first);
+      if (all[i].last > all[i].first) consider(i, all[i].last);
     }
-    const bool few_first = q_.all_forward || together() > best;
-    const N length = few_first ? first_of_few<N>() : chain<N>(at, in, out);
+    return best;
+  }
+  Seconds<N> beyond(const N& length, const Seconds<N>& slowest) const {
     return Seconds<N>(larger(length - slowest.number() * real<N>(q_.micro_batches), N(0.0)));
   }
 
- private:
   template <class V>
   static V real(double value) {
     return leaf<V>(value, [] { return Origin{"stages and micro-batches", "", "the pipeline's schedule", {}}; });
@@ -217,6 +230,11 @@ template <class N>
 Seconds<N> fill_and_drain(const StageRun<N>* stages, std::size_t n, const Schedule<N>& schedule,
                           const Seconds<N>& slowest) {
   return Chains<N>(stages, n, schedule).longest(slowest);
+}
+
+Seconds<double> fill_and_drain_seconds(const StageRun<double>* stages, std::size_t n, const Schedule<double>& schedule,
+                                       const Seconds<double>& slowest) {
+  return Chains<double>(stages, n, schedule).longest_plain(slowest);
 }
 
 template Seconds<double> fill_and_drain(const StageRun<double>*, std::size_t, const Schedule<double>&,

@@ -20,5 +20,8 @@ namespace preflop {
 template <class N>
 Seconds<N> fill_and_drain(const StageRun<N>* stages, std::size_t n, const Schedule<N>& schedule,
                           const Seconds<N>& slowest);
+// The same but for rounding, in one pass.
+Seconds<double> fill_and_drain_seconds(const StageRun<double>* stages, std::size_t n, const Schedule<double>& schedule,
+                                       const Seconds<double>& slowest);
 
 }  // namespace preflop
