@@ -2,6 +2,9 @@
 #include <benchmark/benchmark.h>
 
 #include <limits>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "src/adapt/question.hpp"
 #include "src/search/cell.hpp"
@@ -14,35 +17,57 @@ const Catalogues& catalogues() {
   return kLoaded;
 }
 
-void search(benchmark::State& state, const char* model, const char* on,
-            std::map<std::string, std::string, std::less<>> keys) {
+// One question, as the command line would ask it.
+struct Job {
+  const char* name;
+  const char* model;
+  const char* on;
+  std::map<std::string, std::string, std::less<>> keys;
+};
+
+const std::vector<Job>& jobs() {
+  static const std::vector<Job> kJobs = {
+      {"llama3_70b_2048", "llama3-70b", "2048xh100-sxm", {}},
+      {"llama3_405b_16384", "llama3-405b", "16384xh100-sxm", {{"global_batch", "2048"}}},
+      {"llama3_405b_16384_pp16", "llama3-405b", "16384xh100-sxm", {{"global_batch", "2048"}, {"pp", "16"}}},
+      {"deepseek_v3_2048", "deepseek-v3", "2048xh100-sxm", {{"global_batch", "15360"}, {"seq", "4096"}}},
+      // As wide as Calculon's search of the same job (SC'23): tp, pp, dp, vpp, micro-batch, recomputation, sharding.
+      {"gpt3_175b_4096", "gpt3-175b", "4096xa100-80", {{"global_batch", "4096"}, {"seq", "2048"}}},
+  };
+  return kJobs;
+}
+
+// A question holds on to what it was drafted from.
+template <class Run>
+void with_question(const Job& job, benchmark::State& state, const Run& run) {
   Request request;
-  request.model = model;
-  request.on = on;
-  request.keys = std::move(keys);
+  request.model = job.model;
+  request.on = job.on;
+  request.keys = job.keys;
   const auto drafted = draft(request, catalogues());
   if (!drafted) return state.SkipWithError(drafted.error().text().c_str());
-  auto question = ask(request, *drafted);
+  const auto question = ask(request, *drafted);
   if (!question) return state.SkipWithError(question.error().text().c_str());
+  run(*question);
+}
+
+// The whole search, tables and all, as `plan` runs it on one core.
+void search(benchmark::State& state, const Question& question) {
   SearchResult found;
   for (auto _ : state) {
-    const Space space = make_space(*question);
-    found = search_all(*question, space, PlanOptions{Objective::time, {}, 5});
+    const Space space = make_space(question);
+    found = search_all(question, space, PlanOptions{Objective::time, {}, 5});
   }
-  const auto rate = [](std::uint64_t n) {
-    return benchmark::Counter(static_cast<double>(n), benchmark::Counter::kIsIterationInvariantRate);
-  };
   state.counters["space"] = static_cast<double>(found.space);
   state.counters["pruned"] = static_cast<double>(found.pruned);
   state.counters["checked"] = static_cast<double>(found.checked);
   state.counters["priced"] = static_cast<double>(found.priced);
   state.counters["rows"] = static_cast<double>(found.rows);
-  state.counters["priced/s"] = rate(found.priced);
 }
 
-// The tabulated path alone: every plan of a space, memory and time, with the tables filled. No bound spares any.
-void tabulated(benchmark::State& state, const char* model, const char* on,
-               std::map<std::string, std::string, std::less<>> keys) {
+// The tabulated path alone: every legal plan of a space, memory and time, with the tables filled. No bound of time
+// spares any; those whose states alone do not fit are excluded and not counted.
+void tabulated(benchmark::State& state, const Question& question) {
   struct Count : Cells::Sink {
     std::uint64_t priced_plans = 0;
     double fastest = std::numeric_limits<double>::infinity();
@@ -53,17 +78,9 @@ void tabulated(benchmark::State& state, const char* model, const char* on,
     void short_of_memory(const Priced&) override {}
     double nearest_needed() const override { return 0; }
   } count;
-  Request request;
-  request.model = model;
-  request.on = on;
-  request.keys = std::move(keys);
-  const auto drafted = draft(request, catalogues());
-  if (!drafted) return state.SkipWithError(drafted.error().text().c_str());
-  auto question = ask(request, *drafted);
-  if (!question) return state.SkipWithError(question.error().text().c_str());
-  const Space space = make_space(*question);
-  Tables tables(*question, space);
-  Cells cells(*question, space, tables, count);
+  const Space space = make_space(question);
+  Tables tables(question, space);
+  Cells cells(question, space, tables, count);
   const auto all = [&] {
     for (std::uint64_t cell = 0; cell < cells.count(); ++cell) cells.look(cell);
   };
@@ -80,39 +97,18 @@ void tabulated(benchmark::State& state, const char* model, const char* on,
   state.counters["priced/s"] = benchmark::Counter(static_cast<double>(count.priced_plans), benchmark::Counter::kIsRate);
 }
 
-void tabulated_405b_16384(benchmark::State& state) {
-  tabulated(state, "llama3-405b", "16384xh100-sxm", {{"global_batch", "2048"}});
-}
-BENCHMARK(tabulated_405b_16384)->Unit(benchmark::kMillisecond);
-
-void tabulated_405b_16384_pp16(benchmark::State& state) {
-  tabulated(state, "llama3-405b", "16384xh100-sxm", {{"global_batch", "2048"}, {"pp", "16"}});
-}
-BENCHMARK(tabulated_405b_16384_pp16)->Unit(benchmark::kMillisecond);
-
-void tabulated_deepseek_v3_2048(benchmark::State& state) {
-  tabulated(state, "deepseek-v3", "2048xh100-sxm", {{"global_batch", "15360"}, {"seq", "4096"}});
-}
-BENCHMARK(tabulated_deepseek_v3_2048)->Unit(benchmark::kMillisecond);
-
-void plan_llama3_70b_2048(benchmark::State& state) { search(state, "llama3-70b", "2048xh100-sxm", {}); }
-BENCHMARK(plan_llama3_70b_2048)->Unit(benchmark::kMillisecond);
-
-void plan_llama3_405b_16384(benchmark::State& state) {
-  search(state, "llama3-405b", "16384xh100-sxm", {{"global_batch", "2048"}});
-}
-BENCHMARK(plan_llama3_405b_16384)->Unit(benchmark::kMillisecond);
-
-void plan_deepseek_v3_2048(benchmark::State& state) {
-  search(state, "deepseek-v3", "2048xh100-sxm", {{"global_batch", "15360"}, {"seq", "4096"}});
-}
-BENCHMARK(plan_deepseek_v3_2048)->Unit(benchmark::kMillisecond);
-
-// As wide as Calculon's search of the same job (SC'23): tp, pp, dp, vpp, micro-batch, recomputation, sharding.
-void plan_gpt3_175b_4096(benchmark::State& state) {
-  search(state, "gpt3-175b", "4096xa100-80", {{"global_batch", "4096"}, {"seq", "2048"}});
-}
-BENCHMARK(plan_gpt3_175b_4096)->Unit(benchmark::kMillisecond);
+const bool kRegistered = [] {
+  using Bench = void (*)(benchmark::State&, const Question&);
+  for (const auto& [kind, bench] : {std::pair<std::string, Bench>{"plan_", search}, {"tabulated_", tabulated}}) {
+    for (const Job& job : jobs()) {
+      const auto run = [bench = bench, &job](benchmark::State& state) {
+        with_question(job, state, [&](const Question& question) { bench(state, question); });
+      };
+      benchmark::RegisterBenchmark((kind + job.name).c_str(), run)->Unit(benchmark::kMillisecond);
+    }
+  }
+  return true;
+}();
 
 }  // namespace
 }  // namespace preflop
