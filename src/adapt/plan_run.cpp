@@ -1,8 +1,11 @@
 #include "src/adapt/plan_run.hpp"
 
+#include <utility>
+
 #include "src/adapt/open_numerics.hpp"
 #include "src/adapt/plan_offer.hpp"
 #include "src/adapt/recipe_keys.hpp"
+#include "src/base/text.hpp"
 #include "src/search/why.hpp"
 
 namespace preflop {
@@ -108,7 +111,7 @@ Status PlanRun::Work::finish() {
   if (offers.empty() && refused) return *refused;
   choose(plan, asked.top);
   if (plan.plans.empty()) return Nothing{};
-  plan.nearest.reset();
+  const std::optional<Estimate> missed = std::exchange(plan.nearest, std::nullopt);
   for (const auto& o : offers) {
     const Question& q = o->question;
     const Estimate& first = plan.plans.front();
@@ -118,6 +121,9 @@ Status PlanRun::Work::finish() {
     plan.why = explain_plan(o->question, plan.plans);
     break;
   }
+  if (missed)
+    plan.why.push_back("Of the clusters without a plan " + text::grouped(missed->cluster.gpus) + " x " +
+                       missed->cluster.gpu.id + " comes nearest: " + plan.nearest_why + ".");
   if (!opens && requests.size() == 1 && text_of(request, "precision") == nullptr) {
     const std::string gain = gain_of_opening(requests.front(), plan.plans.front(), catalogues);
     if (!gain.empty()) plan.gains.push_back(gain);

@@ -30,7 +30,15 @@ std::string memory_cell(const Estimate& e) {
   return text::fixed((s.allocated + s.context).number() / 1073741824.0, 1);
 }
 
+// Of a run as long as the median's, as `--within` and `--budget` compare it.
 std::string days(const Estimate& e) { return e.run ? text::seconds(e.run->p50.number()) : "-"; }
+double of_median(const Estimate& e, double of_mean) { return of_mean / e.run->expected.number() * e.run->p50.number(); }
+std::string gpu_hours(const Estimate& e) {
+  return e.run ? text::count(std::round(of_median(e, e.run->gpu_hours.number()))) : "-";
+}
+std::string cost(const Estimate& e) {
+  return e.run && e.run->cost ? dollars(of_median(e, e.run->cost->number())) : "-";
+}
 
 std::string plans_table(const Plan& plan) {
   const bool many = plan.clusters.size() > 1;
@@ -90,10 +98,9 @@ std::string scaling_table(const Plan& plan) {
     if (l.ep > 1) layout += " ep " + std::to_string(l.ep);
     std::vector<std::string> row = {text::grouped(e.cluster.gpus)};
     if (kinds) row.push_back(e.cluster.gpu.id);
-    row.insert(row.end(), {layout, e.step ? text::seconds(e.step->seconds.number()) : "-",
-                           e.step ? text::percent(e.step->mfu.number()) : "-", days(e),
-                           e.run ? text::count(std::round(e.run->gpu_hours.number())) : "-",
-                           e.run && e.run->cost ? dollars(e.run->cost->number()) : "-", front ? "*" : ""});
+    row.insert(row.end(),
+               {layout, e.step ? text::seconds(e.step->seconds.number()) : "-",
+                e.step ? text::percent(e.step->mfu.number()) : "-", days(e), gpu_hours(e), cost(e), front ? "*" : ""});
     table.row(std::move(row));
   }
   return "\nBest of each cluster (* nothing faster with no more GPUs and money)\n" + table.str();
@@ -133,7 +140,10 @@ std::string headline(const Plan& plan) {
       e.model.name + " on " + text::grouped(e.cluster.gpus) + " x " + e.cluster.gpu.id + ": " + layout_line(e.recipe);
   if (e.step)
     out += ", " + text::seconds(e.step->seconds.number()) + " a step, MFU " + text::percent(e.step->mfu.number());
-  if (e.run) out += ", " + days(e) + " for " + text::count(e.run->tokens.number()) + " tokens";
+  if (e.run) {
+    out += ", " + days(e) + " for " + text::count(e.run->tokens.number()) + " tokens, " + gpu_hours(e) + " GPU-hours";
+    if (e.run->cost) out += ", " + cost(e);
+  }
   return out + ".";
 }
 

@@ -57,8 +57,42 @@ struct Case {
   Request request;
 };
 
-std::vector<Case> cases() {
+// Uneven splits, virtual stages, context and expert parallelism, kinds of recomputation and of offloading, in every
+// format that has them.
+std::vector<Case> rare_cases() {
   return {
+      {"megatron", "run.sh",
+       request("llama3-70b", "64xh100-sxm", {{"tp", "4"}, {"pp", "4"}, {"layers_per_stage", "19,21,21,19"}})},
+      {"megatron", "run.sh",
+       request("llama3-8b", "32xh100-sxm", {{"pp", "2"}, {"vpp", "4"}, {"cp", "4"}, {"recompute", "layernorm,mlp"}})},
+      {"megatron", "run.sh",
+       request("qwen3-30b-a3b", "32xh100-sxm", {{"ep", "8"}, {"cp", "2"}, {"recompute", "moe_act,layernorm"}})},
+      {"megatron-bridge", "config.py",
+       request("llama3-70b", "64xh100-sxm",
+               {{"tp", "4"}, {"pp", "4"}, {"cp", "2"}, {"layers_per_stage", "19,21,21,19"}})},
+      {"megatron-bridge", "config.py",
+       request("qwen3-30b-a3b", "32xh100-sxm", {{"ep", "8"}, {"cp", "2"}, {"recompute", "moe_act,layernorm"}})},
+      {"torchtitan", "config.py",
+       request("llama3-70b", "64xh100-sxm",
+               {{"stack", "torchtitan"}, {"tp", "4"}, {"pp", "4"}, {"vpp", "5"}, {"cp", "2"}, {"recompute", "none"}})},
+      {"torchtitan", "config.py",
+       request("llama3-8b", "64xh100-sxm",
+               {{"stack", "torchtitan"}, {"hsdp", "8"}, {"compile", "on"}, {"recompute", "selective"}})},
+      {"deepspeed", "ds.json", request("llama3-8b", "8xh100-sxm", {{"stack", "textbook"}, {"zero", "1"}})},
+      {"deepspeed", "ds.json",
+       request("llama3-8b", "8xh100-sxm", {{"stack", "textbook"}, {"zero", "2"}, {"recompute", "full"}})},
+      {"accelerate", "fsdp.yaml",
+       request("llama3-8b", "16xh100-sxm", {{"stack", "torchtitan"}, {"tp", "2"}, {"cp", "2"}, {"zero", "3"}})},
+      {"accelerate", "fsdp.yaml",
+       request("llama3-8b", "16xh100-sxm", {{"stack", "fsdp1"}, {"zero", "2"}, {"recompute", "none"}})},
+      {"nanotron", "config.yaml",
+       request("llama3-8b", "64xh100-sxm", {{"stack", "nanotron"}, {"tp", "2"}, {"pp", "4"}, {"zero", "1"}})},
+  };
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> out = rare_cases();
+  const std::vector<Case> usual = {
       {"megatron", "run.sh",
        request("llama3-70b", "64xh100-sxm", {{"tp", "8"}, {"pp", "4"}, {"vpp", "5"}, {"recompute", "selective"}})},
       {"megatron", "run.sh",
@@ -97,6 +131,8 @@ std::vector<Case> cases() {
        request("llama3-8b", "64xh100-sxm", {{"stack", "nanotron"}, {"tp", "4"}, {"pp", "2"}, {"recompute", "full"}})},
       {"slurm", "job.sbatch", request("llama3-70b", "64xh100-sxm", {{"tp", "8"}, {"pp", "2"}})},
   };
+  out.insert(out.end(), usual.begin(), usual.end());
+  return out;
 }
 
 bool valid(const std::string& choices, std::string value) {

@@ -29,10 +29,11 @@ Result<Exported> export_torchtitan(const Problem& p, const Request& request) {
   c.object = "config";
   const bool pipeline = l.pp > 1;
   const std::int64_t shard = l.hsdp > 0 ? l.hsdp : l.zero == 0 ? 1 : l.dp;
-  c.out.text = rest_line(p, request,
-                         {"tp", "pp", "vpp", "cp", "ep", "dp", "zero", "hsdp", "sp", "seq", "micro_batch",
-                          "global_batch", "recompute", "offload", "schedule", "compile"},
-                         c.out.left_out);
+  std::vector<std::string> carried = {"tp",           "pp",        "cp",      "ep",       "dp",
+                                      "zero",         "hsdp",      "sp",      "seq",      "micro_batch",
+                                      "global_batch", "recompute", "offload", "schedule", "compile"};
+  if (l.vpp == 1) carried.emplace_back("vpp");  // layers a stage say more chunks only beside the model's layers
+  c.out.text = rest_line(p, request, carried, c.out.left_out);
   c.out.text += "from torchtitan.distributed.activation_checkpoint import FullAC, SelectiveAC\n";
   std::string family = p.architecture.name;
   for (char& ch : family) ch = ch == '-' || ch == '.' ? '_' : ch;
