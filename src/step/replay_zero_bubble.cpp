@@ -16,8 +16,9 @@ constexpr double kKept = 0.4;
 
 class ZeroBubble {
  public:
-  ZeroBubble(const ReplayWork& work, std::int64_t m, bool twice)
-      : work_(work), p_(static_cast<std::int64_t>(work.forward.size())), m_(m), twice_(twice) {
+  // `fill`: gradients of weights start in a gap of at least that share of their length.
+  ZeroBubble(const ReplayWork& work, std::int64_t m, bool twice, double fill)
+      : work_(work), p_(static_cast<std::int64_t>(work.forward.size())), m_(m), twice_(twice), fill_(fill) {
     ranks_.resize(static_cast<std::size_t>(p_));
     for (Rank& r : ranks_) {
       r.forward.assign(static_cast<std::size_t>(m), kNotYet);
@@ -97,7 +98,7 @@ class ZeroBubble {
     }
     const double ready = ready_at(i, forward);
     if (ready == kNotYet) return false;
-    while (r.weights < r.backwards && r.now + seconds_of(work_.weights, i) <= ready) take_weights(i);
+    while (r.weights < r.backwards && r.now + fill_ * seconds_of(work_.weights, i) <= ready) take_weights(i);
     if (forward) {
       if (r.forwards == 0) r.first = ready;
       take(r, ready, seconds_of(work_.forward, i));
@@ -113,13 +114,29 @@ class ZeroBubble {
   const ReplayWork& work_;
   std::int64_t p_, m_;
   bool twice_;
+  double fill_;
   std::vector<Rank> ranks_;
 };
 
 }  // namespace
 
 Replay replay_zero_bubble(const ReplayWork& work, std::int64_t m, bool twice) {
-  return ZeroBubble(work, m, twice).run();
+  // A gap shorter than the gradients of weights is worth filling or not, as the lengths of passes will have it.
+  Replay whole = ZeroBubble(work, m, twice, 1).run();
+  Replay half = ZeroBubble(work, m, twice, 0.5).run();
+  return half.seconds < whole.seconds ? half : whole;
+}
+
+double zero_bubble_least(const ReplayWork& work, std::int64_t m) {
+  const auto times = static_cast<double>(m);
+  double least = 0, longest = 0;  // longest: from this rank's first forward to the return of its last backward
+  for (std::size_t i = work.forward.size(); i-- > 0;) {
+    const double forward = work.forward[i].front(), both = work.backward[i].front(), weights = work.weights[i].front();
+    const double own = forward + both - weights;
+    longest = std::max(i + 1 < work.forward.size() ? longest + own + 2 * work.hop : 0.0, times * own);
+    least = std::max({least, longest + weights, times * (forward + both)});
+  }
+  return least;
 }
 
 }  // namespace preflop

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
 #include "src/base/math.hpp"
 #include "src/cost/mesh.hpp"
@@ -221,11 +222,12 @@ Schedule<N> schedule_of(const Recipe& recipe, const BlockCost& layer, double nod
   for (const char* name : {"zb-h1", "zb-1p", "zb-2p"}) {
     if (l.schedule == name) out.played = name;
   }
-  out.hop = zero<N>();
+  out.sent = out.hop = zero<N>();
   if (l.pp > 1) {
     const double share = prices.scatter_gather && !l.sp ? static_cast<double>(l.tp) : 1.0;
     const double bytes = volume("bsh", layer.extents, Mesh::of(l)).elements.real() * recipe.activation_width() / share;
-    out.hop = prices.send(bytes, static_cast<double>(l.tp * l.cp * l.dp)) + prices.hop_wait;
+    out.sent = prices.send(bytes, static_cast<double>(l.tp * l.cp * l.dp));
+    out.hop = out.sent + prices.hop_wait;
   }
   return out;
 }
@@ -274,7 +276,7 @@ Seconds<N> optimizer_seconds(const StageTime<N>& stage, const StateTerms<N>& s, 
          p.pass(owned(stage, s) * s.update_bytes, "states read and written");
 }
 
-// Seconds beyond micro_batches x slowest of a schedule that is played.
+// Seconds beyond micro_batches x slowest of a schedule that is played, exchanges between stages within them.
 template <class N>
 Seconds<N> played_idle(const StageRun<N>* stages, std::size_t n, const Schedule<N>& q, const Seconds<N>& slowest) {
   ReplayWork work;
@@ -285,9 +287,14 @@ Seconds<N> played_idle(const StageRun<N>* stages, std::size_t n, const Schedule<
     work.backward.insert(work.backward.end(), copies, {plain(t.backward.number())});
     work.weights.insert(work.weights.end(), copies, {plain(t.weights.number())});
   }
-  const double all = replay(q.played, work, static_cast<std::int64_t>(q.micro_batches)).seconds;
+  work.hop = plain(q.sent.number());
+  const auto m = static_cast<std::int64_t>(q.micro_batches);
+  const bool searched = std::string_view(q.played) == "zb-2p";
+  const double all = searched ? zero_bubble_least(work, m) : replay(q.played, work, m).seconds;
   const double idle = std::max(all - plain(slowest.number()) * q.micro_batches, 0.0);
-  return Seconds<N>(leaf<N>(idle, [] { return Origin{"gaps", "s", "the schedule, played event by event", {}}; }));
+  return Seconds<N>(leaf<N>(idle, [searched] {
+    return Origin{"gaps", "s", searched ? "the longest chain of passes" : "the schedule, played event by event", {}};
+  }));
 }
 
 template <class N>
@@ -317,7 +324,7 @@ Lane<N> lane_of(const StageRun<N>* stages, std::size_t n, const Schedule<N>& q, 
   if (q.pp <= 1) return out;
   out.imbalance = Seconds<N>(larger(((slowest - out.all / N(q.pp)) * m).number(), N(0.0)));
   out.bubble = q.played != nullptr ? played_idle(stages, n, q, slowest) : idle(stages, n, q, slowest);
-  out.hops = q.hop * N(2 * (q.pp - 1)) + q.hop * N(2 * q.vpp) * m * p.pp_exposed;
+  if (q.played == nullptr) out.hops = q.hop * N(2 * (q.pp - 1)) + q.hop * N(2 * q.vpp) * m * p.pp_exposed;
   return out;
 }
 
@@ -360,7 +367,7 @@ StepParts<N> compose(const StageRun<N>* stages, std::size_t n, const Schedule<N>
   if (q.pp > 1) {
     put(Lost::imbalance, lane.imbalance);
     put(Lost::bubble, lane.bubble);
-    put(Lost::pp_comm, lane.hops);
+    if (q.played == nullptr) put(Lost::pp_comm, lane.hops);
   }
   put(Lost::dp_comm, once.dp);
   put(Lost::optimizer, once.update);

@@ -76,8 +76,9 @@ struct Schedule {
   double pp = 1, vpp = 1, micro_batches = 1;
   double nodes = 1;
   bool all_forward = false;      // gpipe: no backward before the last forward
-  const char* played = nullptr;  // zb-*: no closed form; played event by event (src/step/replay)
-  Seconds<N> hop;                // activations of one micro-batch, to the next stage: latency and bytes
+  const char* played = nullptr;  // zb-*: exchanges are posted ahead and nobody waits for them (src/step/replay)
+  Seconds<N> sent;               // activations of one micro-batch, to the next stage: latency and bytes
+  Seconds<N> hop;                // the same with the host waiting for it
 };
 template <class N>
 Schedule<N> schedule_of(const Recipe& recipe, const BlockCost& layer, double nodes, const Prices<N>& prices);
