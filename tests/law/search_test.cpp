@@ -67,6 +67,10 @@ Drawn draw(const std::string& stack_name, bool with_experts) {
   r.mtp = a.mtp_layers;
   r.recompute = coin() ? draw_layers(r.recompute, s) : Recompute{};
   if (r.recompute.kind != RecomputeKind::none) r.given = {"recompute"};
+  if (s.schedules.back().starts_with("zb-") && coin() && coin()) {  // played, not composed: no bound may cut its plans
+    r.layout.schedule = one_of<std::string>({"zb-h1", "zb-1p", "zb-2p"});
+    r.given.insert("schedule");
+  }
   if (coin()) r.offload = draw_offload(r, s);
   out.question = Question{out.model.get(), &s, cluster_of(one_of<i64>({1, 2, 4, 6, 8, 16}), 0), r};
   const double wanted = summarise(*out.model).params_total.real() * 18 * static_cast<double>(pick(1, 30)) / 8 /
