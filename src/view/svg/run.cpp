@@ -85,8 +85,9 @@ svg::Picture finish_picture(const Estimate& e, const Drawing& how) {
   }
   svg::Canvas c;
   const double top =
-      svg::heading(c, how.width, "When it ends",
-                   "simulated runs: step time from its band and from practice, failures from the spread between fleets") +
+      svg::heading(
+          c, how.width, "When it ends",
+          "simulated runs: step time from its band and from practice, failures from the spread between fleets") +
       20;
   for (int i = 0; i < kBins; ++i) {
     const double height = most > 0 ? heights[i] / most * kPlot : 0;
