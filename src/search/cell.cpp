@@ -320,7 +320,7 @@ void Cells::structure(const Structure& structure) {
   prepare(structure);
   schedule_ready_ = false;
   bool any = false;
-  for (const Variant& v : variants_) {
+  for (Variant& v : variants_) {
     any = any || v.feasible;
     if (!v.feasible) exclude(structure, v);
   }

@@ -59,6 +59,7 @@ class Cells {
     std::vector<StageSizes> sizes;  // by class
     StateTerms<double> states;
     std::array<std::int64_t, 3> states_seen{};  // ep, etp and whether stages interleave, under which they are
+    std::vector<StateSeconds<double>> once;     // by class; empty: not asked for yet
     bool feasible = false, accumulates = true;
     bool open = false;                       // feasible, and perhaps fast enough
     std::vector<const StageForms*> forms;    // by class
@@ -110,12 +111,12 @@ class Cells {
   void prepare(const Structure& structure);
   void bound_by_time(const Structure& structure, std::uint32_t loss);
   void leave_out(Quick quick, const Variant& variant, std::uint64_t count);
-  void exclude(const Structure& structure, const Variant& variant);
+  void exclude(const Structure& structure, Variant& variant);
   Priced memory_of(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& variant) const;
   bool host_short(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& variant) const;
   void set_rows(const Structure& structure, const std::vector<const BlockRow*>& rows);
   double reserved_of(const Variant& variant, std::size_t kind, const std::vector<const BlockRow*>& rows) const;
-  double seconds_of(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& variant);
+  double seconds_of(const Structure& structure, const std::vector<const BlockRow*>& rows, Variant& variant);
   const std::vector<const BlockRow*>& rows_of(std::uint32_t recompute, std::uint32_t loss);
 
   const Question& question_;

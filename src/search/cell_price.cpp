@@ -24,6 +24,7 @@ void Cells::prepare(const Structure& structure) {
     const std::int64_t dense = shard_group(l, false), expert = shard_group(l, true);
     v.forms.clear();
     v.sizes.clear();
+    v.once.clear();
     v.bytes.resize(structure.classes.size());
     double most = 0;
     for (std::size_t k = 0; k < structure.classes.size(); ++k) {
@@ -66,7 +67,7 @@ void Cells::bound_by_time(const Structure& structure, std::uint32_t loss) {
 }
 
 // Its states alone are too much, whatever is recomputed: no plan, but perhaps what comes nearest.
-void Cells::exclude(const Structure& structure, const Variant& v) {
+void Cells::exclude(const Structure& structure, Variant& v) {
   leave_out(Quick::states, v, std::uint64_t{space_.recompute.size()} * space_.loss.size());
   set(PlanAxis::zero, v.zero);
   set(PlanAxis::hsdp, v.hsdp);
@@ -176,7 +177,7 @@ void Cells::set_rows(const Structure& structure, const std::vector<const BlockRo
   }
 }
 
-double Cells::seconds_of(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& v) {
+double Cells::seconds_of(const Structure& structure, const std::vector<const BlockRow*>& rows, Variant& v) {
   if (question_.recipe.mfu) return question_.given_seconds;
   const Prices<double>& prices = tables_.prices(recipe_.layout.vpp > 1, v.accumulates);
   // Weights gathered while layers run, transfers to the host: both read the states.
@@ -201,7 +202,11 @@ double Cells::seconds_of(const Structure& structure, const std::vector<const Blo
     pipeline_seconds_ = pipeline_seconds(runs_.data(), runs_.size(), schedule_, prices);
     runs_ready_ = !beside;
   }
-  return pipeline_seconds_ + once_a_step_seconds(runs_.data(), runs_.size(), v.states, prices);
+  if (v.once.empty()) {
+    for (const StageRun<double>& run : runs_)
+      v.once.push_back(state_seconds(run.time.dense, run.time.expert, v.states, prices));
+  }
+  return pipeline_seconds_ + once_a_step_seconds(runs_.data(), v.once.data(), runs_.size(), v.states, prices);
 }
 
 }  // namespace preflop

@@ -339,31 +339,30 @@ double Tables::all_residue(const StageClass& kind, const Recipe& recipe, const s
 
 double Tables::residue(const StageClass& kind, const Recipe& recipe, const Position& at,
                        const std::vector<const BlockRow*>& rows) {
-  const auto number = [&](PlanAxis axis) { return static_cast<std::int64_t>(digit(at, axis)); };
-  std::array<std::int64_t, 10> key = {static_cast<std::int64_t>(kind.family),
-                                      number(PlanAxis::tp),
-                                      number(PlanAxis::cp),
-                                      number(PlanAxis::sp),
-                                      number(PlanAxis::micro_batch),
-                                      number(PlanAxis::ep),
-                                      number(PlanAxis::etp),
-                                      0,
-                                      0,
-                                      0};
+  constexpr std::array kSeen = {PlanAxis::tp,          PlanAxis::cp, PlanAxis::sp,
+                                PlanAxis::micro_batch, PlanAxis::ep, PlanAxis::etp};
   if (residue_by_shards_) {
+    std::array<std::int64_t, 10> key = {static_cast<std::int64_t>(kind.family)};
+    for (std::size_t i = 0; i < kSeen.size(); ++i) key[i + 1] = static_cast<std::int64_t>(digit(at, kSeen[i]));
     key[7] = recipe.layout.zero;
     key[8] = shard_group(recipe.layout, false);
     key[9] = shard_group(recipe.layout, true);
+    const auto [known, fresh] = residues_.try_emplace(key, 0);
+    if (fresh) known->second = all_residue(kind, recipe, rows);
+    return known->second;
   }
-  const auto known = residues_.find(key);
-  if (known != residues_.end()) return known->second;
-  double bytes = 0;
-  if (residue_by_shards_) {
-    bytes = all_residue(kind, recipe, rows);
-  } else {
-    for (const Line& line : buffer_lines(analysed(recipe, rows), kind.stage)) bytes += line.bytes();
+  std::size_t slot = 0, size = 1;
+  for (const PlanAxis axis : kSeen) {
+    slot = slot * space_.size(axis) + digit(at, axis);
+    size *= space_.size(axis);
   }
-  residues_[key] = bytes;
+  if (plain_residues_.size() <= kind.family) plain_residues_.resize(families_.size());
+  std::vector<double>& of_family = plain_residues_[kind.family];
+  if (of_family.empty()) of_family.assign(size, -1);
+  double& bytes = of_family[slot];
+  if (bytes >= 0) return bytes;
+  bytes = 0;
+  for (const Line& line : buffer_lines(analysed(recipe, rows), kind.stage)) bytes += line.bytes();
   return bytes;
 }
 

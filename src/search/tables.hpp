@@ -95,8 +95,9 @@ class Tables {
   std::vector<std::vector<std::pair<int, std::int64_t>>> families_;
   std::vector<std::pair<FormKey, std::unique_ptr<StageForms>>> forms_;
   bool residue_by_shards_ = false, residue_by_layers_ = false;
-  std::map<std::array<std::int64_t, 10>, double> residues_;
-  Analysed scratch_;  // of `scratch_rows_`
+  std::map<std::array<std::int64_t, 10>, double> residues_;  // where they depend on shards
+  std::vector<std::vector<double>> plain_residues_;  // elsewhere: by family and what its blocks see; -1: not yet
+  Analysed scratch_;                                 // of `scratch_rows_`
   std::vector<const BlockRow*> scratch_rows_;
   std::vector<Prices<double>> prices_;
 };

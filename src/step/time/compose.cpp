@@ -170,9 +170,9 @@ void add_passes(StageTime<N>& stage, const Piece<N>& piece, double count, const 
 namespace {
 
 template <class N>
-double owned(const StageTime<N>& stage, const StateTerms<N>& s) {
+double owned(double dense, double expert, const StateTerms<N>& s) {
   const bool sharded = s.zero >= 1;
-  return stage.dense / (sharded ? s.dense_ranks : 1.0) + stage.expert / (sharded ? s.expert_ranks : 1.0);
+  return dense / (sharded ? s.dense_ranks : 1.0) + expert / (sharded ? s.expert_ranks : 1.0);
 }
 
 template <class N>
@@ -182,9 +182,9 @@ Seconds<N> over_host_link(double bytes, const char* what, const Prices<N>& p) {
 
 // Gradients to the host, the update there, weights back: one after the other.
 template <class N>
-Seconds<N> host_update_seconds(const StageTime<N>& stage, const StateTerms<N>& s, const Prices<N>& p) {
+Seconds<N> host_update_seconds(double dense, double expert, const StateTerms<N>& s, const Prices<N>& p) {
   if (s.host_update <= 0 || plain(p.host_link.number()) <= 0) return zero<N>();
-  const double n = owned(stage, s);
+  const double n = owned(dense, expert, s);
   return over_host_link(n * s.host_down, "gradients to the host", p) +
          over_host_link(n * s.host_up, "weights from the host", p) +
          Bytes<N>(read_off<N>(n * s.host_update, "read and written by the host's update", "B")) / p.host_memory;
@@ -194,7 +194,7 @@ Seconds<N> host_update_seconds(const StageTime<N>& stage, const StateTerms<N>& s
 
 template <class N>
 void add_offload(StageTime<N>& stage, double kept, const StateTerms<N>& s, const Prices<N>& p) {
-  const double n = owned(stage, s);
+  const double n = owned(stage.dense, stage.expert, s);
   if (plain(p.host_link.number()) <= 0 || (kept <= 0 && s.host_weight <= 0)) return;
   // Both directions of the link work at once: in each pass the fuller one counts.
   const double forward = std::max(kept, n * s.host_weight);
@@ -217,7 +217,7 @@ Schedule<N> schedule_of(const Recipe& recipe, const BlockCost& layer, double nod
   out.pp = static_cast<double>(l.pp);
   out.vpp = static_cast<double>(l.vpp);
   out.micro_batches = static_cast<double>(recipe.micro_batches());
-  out.nodes = nodes;
+  out.doublings = math::log2(std::max(nodes, 1.0));
   out.all_forward = l.schedule == "gpipe";
   for (const char* name : {"zb-h1", "zb-1p", "zb-2p"}) {
     if (l.schedule == name) out.played = name;
@@ -234,46 +234,31 @@ Schedule<N> schedule_of(const Recipe& recipe, const BlockCost& layer, double nod
 
 namespace {
 
+template <class N>
+Seconds<N> optimizer_seconds(double dense, double expert, const StateTerms<N>& s, const Prices<N>& p) {
+  const bool scattered = s.zero >= 2;
+  const double held = dense / (scattered ? s.dense_ranks : 1.0) + expert / (scattered ? s.expert_ranks : 1.0);
+  return p.pass(held * s.held_bytes, "gradients set to zero and averaged") +
+         p.pass(owned(dense, expert, s) * s.update_bytes, "states read and written");
+}
+
 // Exchanges of gradients and weights once a step that no compute hides, of one stage.
 template <class N>
-Seconds<N> exposed_states(const StageTime<N>& stage, const StateTerms<N>& s, const Prices<N>& p) {
-  Seconds<N> replicas = zero<N>();
-  if (s.replicas > 1) {
-    const double bytes = 2 * stage.dense / s.dense_ranks * s.reduce_width * ring_share(s.replicas);
-    replicas = Bytes<N>(read_off<N>(bytes, "gradients averaged over the shard groups", "B")) / s.replica_bandwidth;
-  }
-  if (s.dense_ranks <= 1) return replicas;
-  const Seconds<N> reduce = both(stage.dense, stage.expert, s.reduce_width, s, "gradients reduced");
+Seconds<N> exposed_states(const StateSeconds<N>& own, const StageTime<N>& stage, const StateTerms<N>& s,
+                          const Prices<N>& p) {
+  if (s.dense_ranks <= 1) return own.replicas;
   // Beside the last backward pass, after the gathers and reductions within the shard group.
   const auto after = [&](const Seconds<N>& busy) {
     const Seconds<N> free(larger((stage.backward * p.dp_hidden - busy).number(), N(0.0)));
-    return Seconds<N>(larger((replicas - free).number(), N(0.0)));
+    return Seconds<N>(larger((own.replicas - free).number(), N(0.0)));
   };
-  if (s.zero >= 3) return after(reduce + both(stage.dense, stage.expert, s.gather_width, s, "weights gathered"));
-  // Unsharded states: the other half of the all-reduce takes the place of the gather.
-  const double back = s.zero == 0 ? s.reduce_width : s.gather_width;
-  const Seconds<N> gather =
-      both(stage.dense, stage.expert, back, s, s.zero == 0 ? "gradients handed on" : "weights gathered");
-  const Seconds<N> comm = reduce + gather;
-  if (plain(p.dp_hidden) == 0) return comm + replicas;
-  const N smallest =
-      leaf<N>(s.data_ranks, [] { return Origin{"data-parallel ranks", "", "dp x cp", {}}; }) * p.tail_per_rank;
-  const N parameters = read_off<N>(stage.dense + stage.expert, "parameters", "");
-  const N bucket = smaller(parameters, larger(p.tail_elements, smallest));
-  const Seconds<N> tail = comm * (bucket / parameters);
-  const Seconds<N> beside_backward(larger((reduce - stage.backward * p.dp_hidden).number(), N(0.0)));
+  if (s.zero >= 3) return after(own.exchanges);
+  if (plain(p.dp_hidden) == 0) return own.exchanges + own.replicas;
+  const Seconds<N> beside_backward(larger((own.reduce - stage.backward * p.dp_hidden).number(), N(0.0)));
   const Seconds<N> beside_forward =
-      s.zero == 0 ? gather : Seconds<N>(larger((gather - stage.forward * p.dp_hidden).number(), N(0.0)));
-  return Seconds<N>(smaller(comm.number(), (beside_backward + beside_forward + tail).number())) + after(reduce);
-}
-
-template <class N>
-Seconds<N> optimizer_seconds(const StageTime<N>& stage, const StateTerms<N>& s, const Prices<N>& p) {
-  const bool scattered = s.zero >= 2;
-  const double held =
-      stage.dense / (scattered ? s.dense_ranks : 1.0) + stage.expert / (scattered ? s.expert_ranks : 1.0);
-  return p.pass(held * s.held_bytes, "gradients set to zero and averaged") +
-         p.pass(owned(stage, s) * s.update_bytes, "states read and written");
+      s.zero == 0 ? own.gather : Seconds<N>(larger((own.gather - stage.forward * p.dp_hidden).number(), N(0.0)));
+  return Seconds<N>(smaller(own.exchanges.number(), (beside_backward + beside_forward + own.tail).number())) +
+         after(own.reduce);
 }
 
 // Seconds beyond micro_batches x slowest of a schedule that is played, exchanges between stages within them.
@@ -320,7 +305,7 @@ Lane<N> lane_of(const StageRun<N>* stages, std::size_t n, const Schedule<N>& q, 
     slowest = longest<N>({slowest, work});
     out.all = out.all + work * count;
   }
-  out.jitter = slowest * m * p.jitter * N(math::log2(std::max(q.nodes, 1.0)));
+  out.jitter = slowest * m * p.jitter * N(q.doublings);
   if (q.pp <= 1) return out;
   out.imbalance = Seconds<N>(larger(((slowest - out.all / N(q.pp)) * m).number(), N(0.0)));
   out.bubble = q.played != nullptr ? played_idle(stages, n, q, slowest) : idle(stages, n, q, slowest);
@@ -332,20 +317,37 @@ Lane<N> lane_of(const StageRun<N>* stages, std::size_t n, const Schedule<N>& q, 
 template <class N>
 struct OnceAStep {
   Seconds<N> dp, update, host;
-};
-template <class N>
-OnceAStep<N> once_a_step(const StageRun<N>* stages, std::size_t n, const StateTerms<N>& states, const Prices<N>& p) {
-  OnceAStep<N> out{zero<N>(), zero<N>(), zero<N>()};
-  for (std::size_t i = 0; i < n; ++i) {
-    const StageTime<N>& t = stages[i].time;
-    out.dp = longest<N>({out.dp, exposed_states(t, states, p)});
-    out.update = longest<N>({out.update, optimizer_seconds(t, states, p)});
-    if (states.host_update > 0) out.host = longest<N>({out.host, host_update_seconds(t, states, p)});
+  void add(const StateSeconds<N>& own, const StageTime<N>& stage, const StateTerms<N>& states, const Prices<N>& p) {
+    dp = longest<N>({dp, exposed_states(own, stage, states, p)});
+    update = longest<N>({update, own.update});
+    if (states.host_update > 0) host = longest<N>({host, own.host});
   }
-  return out;
-}
+};
 
 }  // namespace
+
+template <class N>
+StateSeconds<N> state_seconds(double dense, double expert, const StateTerms<N>& s, const Prices<N>& p) {
+  StateSeconds<N> out{zero<N>(), zero<N>(), zero<N>(), zero<N>(), zero<N>(), zero<N>(), zero<N>()};
+  out.update = optimizer_seconds(dense, expert, s, p);
+  if (s.host_update > 0) out.host = host_update_seconds(dense, expert, s, p);
+  if (s.replicas > 1) {
+    const double bytes = 2 * dense / s.dense_ranks * s.reduce_width * ring_share(s.replicas);
+    out.replicas = Bytes<N>(read_off<N>(bytes, "gradients averaged over the shard groups", "B")) / s.replica_bandwidth;
+  }
+  if (s.dense_ranks <= 1) return out;
+  out.reduce = both(dense, expert, s.reduce_width, s, "gradients reduced");
+  // Unsharded states: the other half of the all-reduce takes the place of the gather.
+  out.gather = s.zero == 0 ? both(dense, expert, s.reduce_width, s, "gradients handed on")
+                           : both(dense, expert, s.gather_width, s, "weights gathered");
+  out.exchanges = out.reduce + out.gather;
+  if (s.zero >= 3 || plain(p.dp_hidden) == 0) return out;
+  const N smallest =
+      leaf<N>(s.data_ranks, [] { return Origin{"data-parallel ranks", "", "dp x cp", {}}; }) * p.tail_per_rank;
+  const N parameters = read_off<N>(dense + expert, "parameters", "");
+  out.tail = out.exchanges * (smaller(parameters, larger(p.tail_elements, smallest)) / parameters);
+  return out;
+}
 
 template <class N>
 StepParts<N> compose(const StageRun<N>* stages, std::size_t n, const Schedule<N>& q, const StateTerms<N>& states,
@@ -359,7 +361,11 @@ StepParts<N> compose(const StageRun<N>* stages, std::size_t n, const Schedule<N>
     add_to(out.parts, stages[i].time.parts, share);
   }
   const Lane<N> lane = lane_of(stages, n, q, p, m, fill_and_drain<N>);
-  const OnceAStep<N> once = once_a_step(stages, n, states, p);
+  OnceAStep<N> once{zero<N>(), zero<N>(), zero<N>()};
+  for (std::size_t i = 0; i < n; ++i) {
+    const StageTime<N>& stage = stages[i].time;
+    once.add(state_seconds(stage.dense, stage.expert, states, p), stage, states, p);
+  }
   const auto put = [&](Lost lost, const Seconds<N>& s) {
     Seconds<N>& at = out.parts[static_cast<std::size_t>(lost)];
     at = at + s;
@@ -385,9 +391,10 @@ double pipeline_seconds(const StageRun<double>* stages, std::size_t n, const Sch
       .number();
 }
 
-double once_a_step_seconds(const StageRun<double>* stages, std::size_t n, const StateTerms<double>& states,
-                           const Prices<double>& p) {
-  const OnceAStep<double> once = once_a_step(stages, n, states, p);
+double once_a_step_seconds(const StageRun<double>* stages, const StateSeconds<double>* own, std::size_t n,
+                           const StateTerms<double>& states, const Prices<double>& p) {
+  OnceAStep<double> once{};
+  for (std::size_t i = 0; i < n; ++i) once.add(own[i], stages[i].time, states, p);
   return (once.dp + once.update + once.host).number();
 }
 
@@ -396,6 +403,7 @@ double once_a_step_seconds(const StageRun<double>* stages, std::size_t n, const 
   template void add_piece(StageTime<N>&, const Piece<N>&, double, const StateTerms<N>&, const Prices<N>&);  \
   template void add_passes(StageTime<N>&, const Piece<N>&, double, const StateTerms<N>&, const Prices<N>&); \
   template void add_offload(StageTime<N>&, double, const StateTerms<N>&, const Prices<N>&);                 \
+  template StateSeconds<N> state_seconds(double, double, const StateTerms<N>&, const Prices<N>&);           \
   template Schedule<N> schedule_of(const Recipe&, const BlockCost&, double, const Prices<N>&);              \
   template StepParts<N> compose(const StageRun<N>*, std::size_t, const Schedule<N>&, const StateTerms<N>&,  \
                                 const Prices<N>&);

@@ -65,6 +65,16 @@ void add_passes(StageTime<N>& stage, const Piece<N>& piece, double count, const 
 template <class N>
 void add_offload(StageTime<N>& stage, double kept, const StateTerms<N>& states, const Prices<N>& prices);
 
+// What the states of a stage take once a step, by its parameters alone: before compute hides any of it.
+template <class N>
+struct StateSeconds {
+  Seconds<N> replicas, reduce, gather;
+  Seconds<N> exchanges, tail;  // reduce and gather; of these the part that nothing can hide
+  Seconds<N> update, host;
+};
+template <class N>
+StateSeconds<N> state_seconds(double dense, double expert, const StateTerms<N>& states, const Prices<N>& prices);
+
 template <class N>
 struct StageRun {
   StageTime<N> time;
@@ -74,7 +84,7 @@ struct StageRun {
 template <class N>
 struct Schedule {
   double pp = 1, vpp = 1, micro_batches = 1;
-  double nodes = 1;
+  double doublings = 0;          // of one node to all of them
   bool all_forward = false;      // gpipe: no backward before the last forward
   const char* played = nullptr;  // zb-*: exchanges are posted ahead and nobody waits for them (src/step/replay)
   Seconds<N> sent;               // activations of one micro-batch, to the next stage: latency and bytes
@@ -98,7 +108,7 @@ StepParts<N> compose(const StageRun<N>* stages, std::size_t n, const Schedule<N>
 // shared, and what comes once a step. Their sum is the step's, but for the order of its terms.
 double pipeline_seconds(const StageRun<double>* stages, std::size_t n, const Schedule<double>& schedule,
                         const Prices<double>& prices);
-double once_a_step_seconds(const StageRun<double>* stages, std::size_t n, const StateTerms<double>& states,
-                           const Prices<double>& prices);
+double once_a_step_seconds(const StageRun<double>* stages, const StateSeconds<double>* own, std::size_t n,
+                           const StateTerms<double>& states, const Prices<double>& prices);
 
 }  // namespace preflop
