@@ -64,14 +64,17 @@ template <class N>
 struct MemoryEstimate {
   Verdict verdict = Verdict::unknown;
   std::optional<Bytes<N>> capacity;
-  std::optional<Bytes<N>> margin;  // capacity - (allocated + context) of the worst stage; negative when short
+  // Capacity - (upper end of allocated + context) of the fullest stage: what the verdict goes by. Negative when short.
+  std::optional<Bytes<N>> margin;
   std::vector<StageMemory<N>> stages;
   std::size_t peak_stage = 0;
   std::optional<Bytes<N>> host;           // of the fullest node, where anything is offloaded
   std::optional<Bytes<N>> host_capacity;  // of a node, where it is known
   std::optional<Bytes<N>> checkpoint;
-  std::optional<Bytes<N>> low_device, high_device;  // 80 % band of the fullest stage's device memory
-  std::vector<WayOut<N>> way_out;                   // when it does not fit: what would make it fit, cheapest first
+  // 80 % bands of the fullest stage's memory, and their half-widths as fractions (0: none is known).
+  std::optional<Bytes<N>> low_allocated, high_allocated, low_reserved, high_reserved, low_device, high_device;
+  double allocated_band = 0, reserved_band = 0, device_band = 0;
+  std::vector<WayOut<N>> way_out;  // when it does not fit: what would make it fit, cheapest first
 };
 
 template <class N>

@@ -6,7 +6,7 @@ namespace preflop {
 Result<std::map<std::string, SourceRules, std::less<>>> source_rules() {
   const auto table = Csv::parse(embedded("measured_sources.csv"), "measured_sources.csv");
   if (!table) return table.error();
-  for (const char* column : {"file", "title", "time", "convention", "memory", "defaults"}) {
+  for (const char* column : {"file", "title", "time", "convention", "memory", "defaults", "largest"}) {
     if (const auto found = table->need(column); !found) return found.error();
   }
   std::map<std::string, SourceRules, std::less<>> out;
@@ -16,6 +16,10 @@ Result<std::map<std::string, SourceRules, std::less<>>> source_rules() {
     rules.time = table->at(i, "time");
     rules.convention = table->at(i, "convention");
     rules.memory = table->at(i, "memory");
+    const std::string_view largest = table->at(i, "largest");
+    if (!largest.empty() && largest != "micro-batch")
+      return Error{table->where(i), "the largest of what? '" + std::string(largest) + "'", "micro-batch or nothing"};
+    rules.largest_micro_batch = !largest.empty();
     const std::string_view defaults = table->at(i, "defaults");
     for (std::size_t begin = 0; begin < defaults.size();) {
       const std::size_t end = std::min(defaults.find(' ', begin), defaults.size());

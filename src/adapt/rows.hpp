@@ -118,6 +118,7 @@ struct SourceRules {
   std::string convention;  // of its TFLOP/s and MFU where a row names none
   std::string memory;      // the kind of its memory where rows do not state it
   std::vector<std::pair<std::string, std::string>> defaults;
+  bool largest_micro_batch = false;  // its runs use the largest micro-batch that fits
 };
 Result<std::map<std::string, SourceRules, std::less<>>> source_rules();
 

@@ -62,6 +62,10 @@ class NumberWalk {
     put("memory.peak_allocated_bytes", peak.allocated, "B");
     put("memory.peak_reserved_bytes", peak.reserved, "B");
     put("memory.peak_device_bytes", peak.device, "B");
+    put("memory.low_allocated_bytes", m.low_allocated, "B");
+    put("memory.high_allocated_bytes", m.high_allocated, "B");
+    put("memory.low_reserved_bytes", m.low_reserved, "B");
+    put("memory.high_reserved_bytes", m.high_reserved, "B");
     put("memory.low_device_bytes", m.low_device, "B");
     put("memory.high_device_bytes", m.high_device, "B");
     put("memory.host_bytes_per_node", m.host, "B");

@@ -36,6 +36,7 @@ Cells::Cells(const Question& question, const Space& space, Tables& tables, Sink&
   const Datum& capacity = question.cluster.datum("capacity_bytes");
   capacity_ = capacity.value.value_or(0);
   reserved_factor_ = reserved_factor_of(*question.stack, question.recipe).value;
+  allocated_band_ = question.stack->allocated_band.at(question.cluster.gpu.arch).value;
   sums_ = !question.stack->reserved_sums.empty();
 }
 

@@ -39,7 +39,7 @@ void Cells::prepare(const Structure& structure) {
         if (form.moment == Moment::init) most = std::max(most, v.bytes[k].back());
       }
     }
-    v.feasible = capacity_ == 0 || !(capacity_ < most + context_);
+    v.feasible = capacity_ == 0 || !(capacity_ < at_most(most) + context_);
     v.accumulates = Tables::accumulates(recipe_);
     const std::array<std::int64_t, 3> seen = {l.ep, l.etp, l.vpp > 1 ? 1 : 0};
     if (!timed_ || seen == v.states_seen) continue;
@@ -72,7 +72,7 @@ void Cells::exclude(const Structure& structure, Variant& v) {
   set(PlanAxis::zero, v.zero);
   set(PlanAxis::hsdp, v.hsdp);
   double least = 0;
-  for (const std::vector<double>& forms : v.bytes) least = std::max(least, forms.front() + context_);
+  for (const std::vector<double>& forms : v.bytes) least = std::max(least, at_most(forms.front()) + context_);
   const double nearest = sink_.nearest_needed();
   const bool others_fit = sink_.slowest_of_use() < std::numeric_limits<double>::infinity();
   const bool hopeless = (others_fit || (nearest >= 0 && least >= nearest)) && !only_;
@@ -156,7 +156,7 @@ Priced Cells::memory_of(const Structure& structure, const std::vector<const Bloc
     allocated = most;
     fullest = k;
   }
-  out.needed = allocated + context_;
+  out.needed = at_most(allocated) + context_;
   out.device = (sums_ ? reserved_of(v, fullest, rows) : allocated * reserved_factor_) + context_;
   if (capacity_ > 0) {
     const bool fits = !(capacity_ < out.needed) && !host_short(structure, rows, v);

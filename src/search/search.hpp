@@ -24,7 +24,7 @@ struct Limits {
 struct Priced {
   std::uint64_t ordinal = 0;
   double seconds = 0;  // per step; 0 = not known
-  double needed = 0;   // bytes: allocated by the fullest stage, and what lives outside the allocator
+  double needed = 0;   // bytes: allocated at most by the fullest stage, and what lives outside the allocator
   double device = 0;   // reserved and outside
   Verdict verdict = Verdict::unknown;
 };

@@ -114,15 +114,17 @@ struct Scalar {
     std::string arch;
     double value = 0;
     std::string source;
+    std::string fitted;
   };
   std::vector<OnArch> on;
+  std::string fitted;  // file of data/measured to whose rows it was fitted; empty: to none
 
   // The scalar on one architecture, without further alternatives.
   Scalar at(std::string_view arch) const {
     for (const OnArch& o : on) {
-      if (o.arch == arch) return {o.value, o.source, {}};
+      if (o.arch == arch) return {o.value, o.source, {}, o.fitted};
     }
-    return {value, source, {}};
+    return {value, source, {}, fitted};
   }
 };
 
@@ -173,12 +175,15 @@ struct Stack {
   Scalar wgrad_dummy_width;          // bytes per element of one cached weight gradient per distinct GEMM shape
   Scalar head_wgrad_width;           // bytes per element of the head's transient weight gradient
   Scalar gathered_input_kept;        // 1: the head's gathered input stays in a process-wide buffer
+  Scalar outputs_held;               // 1: the logits of a micro-batch stay until its backward pass is over
   Scalar workspace_bytes;            // allocated once per process
   Scalar grouped_workspace_bytes;    // the same, where a stage has experts
   Scalar optimizer_temporary_width;  // bytes per (sharded) parameter that the optimizer step allocates
   Scalar reserved_factor;            // reserved / allocated
   Scalar reserved_factor_compiled;   // the same with compiled layers; 0 = no difference
-  Scalar device_band;                // half-width of the 80 % band of what nvidia-smi shows, a fraction
+  // Half-widths of the 80 % bands, as fractions of the prediction: what tensors allocate, what the allocator
+  // reserves, what nvidia-smi shows.
+  Scalar allocated_band, reserved_band, device_band;
   Scalar context_bytes;              // CUDA context and kernels, outside the allocator
   Scalar communicator_bytes;         // per communicator of more than one rank, outside the allocator
   Scalar more_communicators;         // beside one for each parallel size above 1

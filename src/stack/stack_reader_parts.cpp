@@ -216,9 +216,12 @@ constexpr ScalarRow kScalars[] = {{"grouped_workspace_bytes", &Stack::grouped_wo
                                   {"wgrad_dummy_width", &Stack::wgrad_dummy_width},
                                   {"head_wgrad_width", &Stack::head_wgrad_width},
                                   {"gathered_input_kept", &Stack::gathered_input_kept},
+                                  {"outputs_held", &Stack::outputs_held},
                                   {"workspace_bytes", &Stack::workspace_bytes},
                                   {"reserved_factor", &Stack::reserved_factor},
                                   {"context_bytes", &Stack::context_bytes},
+                                  {"allocated_band", &Stack::allocated_band},
+                                  {"reserved_band", &Stack::reserved_band},
                                   {"device_band", &Stack::device_band},
                                   {"optimizer_temporary_width", &Stack::optimizer_temporary_width},
                                   {"reserved_factor_compiled", &Stack::reserved_factor_compiled},
@@ -230,7 +233,7 @@ Status read_on_arch(const TomlTable& entry, Scalar& out) {
   const auto rows = entry.get<std::vector<TomlTable>>("on");
   if (!rows) return rows.error();
   for (const TomlTable& row : *rows) {
-    if (Status s = row.only_keys({"arch", "value", "source"}); !s) return s;
+    if (Status s = row.only_keys({"arch", "value", "source", "fitted"}); !s) return s;
     const auto arch = row.get<std::string>("arch");
     const auto value = row.get<double>("value");
     const auto source = row.get<std::string>("source");
@@ -238,7 +241,9 @@ Status read_on_arch(const TomlTable& entry, Scalar& out) {
     if (!value) return value.error();
     if (!source) return source.error();
     if (*value < 0) return bad(row, "value", "a negative value", "0 or more");
-    out.on.push_back({*arch, *value, *source});
+    const auto fitted = row.find<std::string>("fitted");
+    if (!fitted) return fitted.error();
+    out.on.push_back({*arch, *value, *source, fitted->value_or("")});
   }
   return Nothing{};
 }
@@ -258,7 +263,9 @@ Status read_scalars(const TomlTable& table, Stack& stack) {
     const auto source = entry->get<std::string>("source");
     if (!source) return source.error();
     if (*value < 0) return bad(*entry, "value", "a negative value", "0 or more");
-    stack.*row.member = {*value, *source, {}};
+    const auto fitted = entry->find<std::string>("fitted");
+    if (!fitted) return fitted.error();
+    stack.*row.member = {*value, *source, {}, fitted->value_or("")};
     if (Status s = read_on_arch(*entry, stack.*row.member); !s) return s;
   }
   return Nothing{};

@@ -152,6 +152,45 @@ std::vector<std::pair<std::size_t, double>> fullest_node(const Layout& l, std::i
 }
 
 template <class N>
+Bytes<N> most_allocated(const Bytes<N>& allocated, const Scalar& band) {
+  if (band.value <= 0) return allocated;
+  const N half = leaf<N>(band.value, [&] { return Origin{"half-width of the band", "", band.source, {}}; });
+  return named(allocated + allocated * half, "allocated, upper end", "B");
+}
+template Bytes<double> most_allocated<double>(const Bytes<double>&, const Scalar&);
+template Bytes<Traced> most_allocated<Traced>(const Bytes<Traced>&, const Scalar&);
+
+namespace {
+
+// The ends of a band around what is predicted.
+template <class N>
+void set_band(std::optional<Bytes<N>>& low, std::optional<Bytes<N>>& high, const Bytes<N>& x, const Scalar& band,
+              const char* low_end, const char* high_end) {
+  if (band.value <= 0) return;
+  const N half = leaf<N>(band.value, [&] { return Origin{"half-width of the band", "", band.source, {}}; });
+  low = named(x - x * half, low_end, "B");
+  high = named(x + x * half, high_end, "B");
+}
+
+template <class N>
+void set_bands(MemoryEstimate<N>& out, const Stack& stack, const std::string& arch) {
+  const StageMemory<N>& peak = out.stages[out.peak_stage];
+  const Scalar allocated = stack.allocated_band.at(arch);
+  const Scalar reserved = stack.reserved_band.at(arch);
+  const Scalar device = stack.device_band.at(arch);
+  set_band<N>(out.low_allocated, out.high_allocated, peak.allocated, allocated, "allocated, lower end",
+              "allocated, upper end");
+  set_band<N>(out.low_reserved, out.high_reserved, peak.reserved, reserved, "reserved, lower end",
+              "reserved, upper end");
+  set_band<N>(out.low_device, out.high_device, peak.device, device, "device, lower end", "device, upper end");
+  out.allocated_band = allocated.value;
+  out.reserved_band = reserved.value;
+  out.device_band = device.value;
+}
+
+}  // namespace
+
+template <class N>
 MemoryEstimate<N> memory_estimate(const Analysed& a, const Cluster& cluster) {
   MemoryEstimate<N> out;
   for (const Stage& stage : a.stages) out.stages.push_back(stage_memory<N>(a, stage, cluster.gpu));
@@ -162,19 +201,14 @@ MemoryEstimate<N> memory_estimate(const Analysed& a, const Cluster& cluster) {
   out.host = host_bytes<N>(a, cluster);
   if (const Datum& host = cluster.datum("host_bytes"); out.host && host.value)
     out.host_capacity = Bytes<N>(leaf<N>(*host.value, [&] { return Origin{"host memory", "B", host.source, {}}; }));
-  const Scalar& spread = a.stack->device_band;
-  if (spread.value > 0) {
-    const Bytes<N>& device = out.stages[out.peak_stage].device;
-    const N half = leaf<N>(spread.value, [&] { return Origin{"half-width of the band", "", spread.source, {}}; });
-    out.low_device = named(device - device * half, "device, lower end", "B");
-    out.high_device = named(device + device * half, "device, upper end", "B");
-  }
+  set_bands(out, *a.stack, cluster.gpu.arch);
   const Datum& capacity = cluster.datum("capacity_bytes");
   if (!capacity.value) return out;
   const StageMemory<N>& peak = out.stages[out.peak_stage];
   out.capacity = Bytes<N>(leaf<N>(*capacity.value, [&] { return Origin{"capacity", "B", capacity.source, {}}; }));
-  out.margin = named(*out.capacity - (peak.allocated + peak.context), "margin", "B");
-  const bool fits = !(*out.capacity < peak.allocated + peak.context) && !host_short(out);
+  const Bytes<N> most = most_allocated(peak.allocated, a.stack->allocated_band.at(cluster.gpu.arch));
+  out.margin = named(*out.capacity - (most + peak.context), "margin", "B");
+  const bool fits = !(*out.capacity < most + peak.context) && !host_short(out);
   out.verdict = !fits ? Verdict::no : *out.capacity < peak.device ? Verdict::tight : Verdict::fits;
   return out;
 }

@@ -88,6 +88,10 @@ std::vector<Line> buffer_lines(const Analysed& a, const Stage& stage);
 template <class N>
 Bytes<N> outside_allocator(const Stack& stack, const Layout& layout, const Gpu& gpu);
 
+// The upper end of the band of allocated memory, which decides whether a plan fits; `allocated` where there is no band.
+template <class N>
+Bytes<N> most_allocated(const Bytes<N>& allocated, const Scalar& band);
+
 // Ranks of the node whose ranks keep most on the host, by stage: `by_stage` bytes of one rank.
 std::vector<std::pair<std::size_t, double>> fullest_node(const Layout& layout, std::int64_t gpus_per_node,
                                                          const std::vector<double>& by_stage);

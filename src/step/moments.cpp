@@ -63,6 +63,18 @@ void add_activations(std::vector<Line>& out, const Analysed& a, const Stage& sta
   add_walk(out, cost(a, all[walking].block));
 }
 
+// Logits that the trainer refers to while the layers run backward.
+void add_held_outputs(std::vector<Line>& out, const Analysed& a, const Stage& stage, std::size_t walking) {
+  const Scalar& held = a.stack->outputs_held;
+  const std::vector<BlockRun> all = runs(a, stage);
+  if (held.value == 0 || !stage.head || walking + 1 == all.size()) return;
+  for (const SavedItem& s : cost(a, a.model->head).saved) {
+    if (s.is_logits)
+      out.push_back(
+          {Term::activations, "logits that the trainer keeps", name(s.tag), s.volume, s.width, 1, 1, held.source});
+  }
+}
+
 // Between steps, or while only states are touched.
 bool at_rest(Moment moment) {
   return moment == Moment::init || moment == Moment::end_of_backward || moment == Moment::optimizer_step;
@@ -130,6 +142,7 @@ std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment,
     std::vector<Line> lines;
     // The first layer runs last: of its own run only it is left.
     add_activations(lines, a, stage, flights, walking, moment == Moment::first_layer_backward);
+    add_held_outputs(lines, a, stage, walking);
     double bytes = 0;
     for (const Line& line : lines) bytes += line.bytes();
     if (bytes <= most) continue;

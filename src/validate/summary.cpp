@@ -33,7 +33,22 @@ struct Pile {
   std::vector<double> mfus;
   std::vector<double> half_widths;  // of bands, relative to the prediction
   std::size_t inside = 0;
-  std::size_t skipped = 0, false_fit = 0, false_oom = 0, tight = 0;
+  std::size_t skipped = 0;
+  Summary verdicts;  // its counts
+
+  void count(const Entry& e) {
+    const auto add = [](std::optional<std::size_t>& n, bool one) { n = n.value_or(0) + (one ? 1 : 0); };
+    const bool oom = e.measured_verdict == "oom", tight = e.predicted_verdict == "tight";
+    const bool wrong = oom && e.predicted_verdict == "fits";
+    add(verdicts.false_fit, wrong && !e.contradicted);
+    add(verdicts.contradicted, wrong && e.contradicted);
+    add(verdicts.false_oom, !oom && e.predicted_verdict == "no");
+    add(verdicts.tight, tight);
+    add(verdicts.oom, oom);
+    add(verdicts.tight_oom, oom && tight);
+    add(verdicts.doubled, !e.doubled_verdict.empty());
+    add(verdicts.doubled_no, e.doubled_verdict == "no");
+  }
 
   void add(const Entry& e) {
     if (e.skip) {
@@ -46,9 +61,7 @@ struct Pile {
       half_widths.push_back((*e.high - *e.low) / 2 / *e.predicted);
       inside += *e.low <= *e.measured && *e.measured <= *e.high;
     }
-    false_fit += e.metric == "fit.verdict" && *e.error > 0;
-    false_oom += e.metric == "fit.verdict" && *e.error < 0;
-    tight += e.predicted_verdict == "tight";
+    if (e.metric == "fit.verdict") count(e);
     if (e.model_flops_rate > 0 && e.measured) mfus.push_back(e.model_flops_rate / *e.measured);
   }
 };
@@ -57,9 +70,15 @@ void fill(Summary& out, const Pile& pile) {
   out.n = pile.errors.size();
   out.skipped = pile.skipped;
   if (out.metric == "fit.verdict") {
-    out.false_fit = pile.false_fit;
-    out.false_oom = pile.false_oom;
-    out.tight = pile.tight;
+    const Summary& v = pile.verdicts;
+    out.false_fit = v.false_fit.value_or(0);
+    out.false_oom = v.false_oom.value_or(0);
+    out.tight = v.tight.value_or(0);
+    out.contradicted = v.contradicted.value_or(0);
+    out.oom = v.oom.value_or(0);
+    out.tight_oom = v.tight_oom.value_or(0);
+    out.doubled = v.doubled.value_or(0);
+    out.doubled_no = v.doubled_no.value_or(0);
     return;
   }
   if (pile.errors.empty()) return;

@@ -17,11 +17,15 @@ struct Summary {
   std::string convention;  // of TFLOP/s or MFU that were converted: those rows are summed up apart; else empty
   std::size_t n = 0;       // predicted
   std::size_t skipped = 0;
-  std::optional<double> mape, median, p90, max;            // of |error|; median and p90 by nearest rank
-  std::optional<double> bias;                              // mean of error: above 0 predicts too much
-  std::optional<double> coverage, half_width;              // of prediction bands, once there are any
-  std::optional<double> naive_mape;                        // of one constant MFU per source, fitted in hindsight
-  std::optional<std::size_t> false_fit, false_oom, tight;  // fit.verdict only
+  std::optional<double> mape, median, p90, max;  // of |error|; median and p90 by nearest rank
+  std::optional<double> bias;                    // mean of error: above 0 predicts too much
+  std::optional<double> coverage, half_width;    // of prediction bands, once there are any
+  std::optional<double> naive_mape;              // of one constant MFU per source, fitted in hindsight
+  // fit.verdict only, of rows that ran and of rows that ran out of memory. A false fit is an out of memory that is said
+  // to fit; tight is neither right nor wrong. Where another measured row says the contrary, a false fit is not counted.
+  std::optional<std::size_t> false_fit, false_oom, tight, contradicted;
+  std::optional<std::size_t> oom, tight_oom;       // rows that ran out of memory; of them said to be tight
+  std::optional<std::size_t> doubled, doubled_no;  // rows with the largest micro-batch; of them twice it does not fit
 };
 
 // Fewer predicted rows than this have no naive baseline.

@@ -1,6 +1,10 @@
 #include "src/validate/validate.hpp"
 
 #include <algorithm>
+#include <cmath>
+
+#include "src/base/decimal.hpp"
+#include "src/step/memory.hpp"
 
 namespace preflop {
 
@@ -33,6 +37,16 @@ const double* find(const std::vector<std::pair<std::string, double>>& table, con
   return nullptr;
 }
 
+// The row with micro-batches twice as large, and as many of them.
+RowRequest with_twice_the_batch(const RowRequest& row) {
+  RowRequest out = row;
+  for (auto& [key, value] : out.request.keys) {
+    if (key != "micro_batch" && key != "global_batch") continue;
+    if (const Result<double> n = parse_decimal(value)) value = std::to_string(2 * std::llround(*n));
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<Problem> row_problem(const RowRequest& row, const Catalogues& catalogues) {
@@ -62,6 +76,9 @@ Result<Validator> Validator::make(const Catalogues& catalogues, const RowWords& 
   auto sources = source_rules();
   if (!sources) return sources.error();
   out.sources_ = std::move(sources).value();
+  auto known = contradictions();
+  if (!known) return known.error();
+  out.contradictions_ = std::move(known).value();
   return out;
 }
 
@@ -71,44 +88,69 @@ const SourceRules& Validator::rules(const std::string& stem) const {
   return it == sources_.end() ? kNone : it->second;
 }
 
+void Validator::keep_kinds(Predicted& p, const Estimate& e, const Stack& stack) {
+  const std::string& arch = e.cluster.gpu.arch;
+  const auto kind = [&](const Scalar& band, double half_width, const char* what) {
+    const bool own = std::any_of(band.on.begin(), band.on.end(), [&](const auto& o) { return o.arch == arch; });
+    Predicted::Kind out;
+    out.band = half_width;
+    out.like = stack.name + " " + what + (own ? " " + arch : "");
+    return out;
+  };
+  p.of_allocated = kind(stack.allocated_band, e.memory.allocated_band, "allocated");
+  p.of_reserved = kind(stack.reserved_band, e.memory.reserved_band, "reserved");
+  p.of_device = kind(stack.device_band, e.memory.device_band, "device");
+  if (const Scalar& factor = reserved_factor_of(stack, e.recipe); !factor.fitted.empty()) {
+    const bool compiled = &factor == &stack.reserved_factor_compiled;
+    p.of_reserved.fitted = stack.name + (compiled ? " reserved_factor_compiled" : " reserved_factor");
+    p.of_reserved.fitted_to = factor.fitted;
+    p.of_reserved.fitted_part = p.reserved;
+  }
+  if (const Scalar each = stack.communicator_bytes.at(arch); !each.fitted.empty()) {
+    const double context = e.memory.stages[e.memory.peak_stage].context.number();
+    p.of_device.fitted = stack.name + " communicator_bytes " + arch;
+    p.of_device.fitted_to = each.fitted;
+    p.of_device.fitted_part = context - stack.context_bytes.at(arch).value;
+  }
+}
+
 const Validator::Predicted& Validator::predict(const RowRequest& row) {
   const auto [it, fresh] = cache_.try_emplace(cache_key(row));
   Predicted& p = it->second;
   if (!fresh) return p;
-  const auto e = estimate_row(row, *catalogues_);
-  if (!e) {
-    p.skip = skip_of(e.error(), row.request);
+  const auto problem = row_problem(row, *catalogues_);
+  if (!problem) {
+    p.skip = skip_of(problem.error(), row.request);
     return p;
   }
-  for (const StageMemory<double>& stage : e->memory.stages) {
+  const Estimate e = estimate<double>(problem->analysed, problem->cluster);
+  for (const StageMemory<double>& stage : e.memory.stages) {
     p.allocated = std::max(p.allocated, stage.allocated.number());
     p.reserved = std::max(p.reserved, stage.reserved.number());
     p.device = std::max(p.device, stage.device.number());
     // Ranks of a stage are consecutive: stage k begins at rank k x GPUs / pp.
-    const std::int64_t first_rank = stage.stage * (e->cluster.gpus / e->recipe.layout.pp);
-    if (first_rank < e->cluster.gpus_per_node) p.first_node = std::max(p.first_node, stage.device.number());
+    const std::int64_t first_rank = stage.stage * (e.cluster.gpus / e.recipe.layout.pp);
+    if (first_rank < e.cluster.gpus_per_node) p.first_node = std::max(p.first_node, stage.device.number());
   }
-  if (e->memory.low_device && e->memory.high_device)
-    p.device_band = (e->memory.high_device->number() - e->memory.low_device->number()) /
-                    (e->memory.high_device->number() + e->memory.low_device->number());
-  p.verdict = e->memory.verdict;
-  p.job = e->model.name + " on " + std::to_string(e->cluster.gpus) + " x " + e->cluster.gpu.id + ", sequence " +
-          std::to_string(e->recipe.seq) + ", batch " + std::to_string(e->recipe.global_batch) + ", " +
-          e->recipe.precision;
-  p.gpus = static_cast<double>(e->cluster.gpus);
-  p.tokens = static_cast<double>(e->recipe.global_batch) * static_cast<double>(e->recipe.seq);
-  p.palm = e->compute.model.number();
-  for (const auto& [name, flops] : e->compute.conventions) p.conventions.emplace_back(name, flops.number());
-  for (const std::string& line : e->recipe.assumed) {
+  keep_kinds(p, e, *problem->stack);
+  p.model = e.model.name;
+  p.verdict = e.memory.verdict;
+  p.job = e.model.name + " on " + std::to_string(e.cluster.gpus) + " x " + e.cluster.gpu.id + ", sequence " +
+          std::to_string(e.recipe.seq) + ", batch " + std::to_string(e.recipe.global_batch) + ", " + e.recipe.precision;
+  p.gpus = static_cast<double>(e.cluster.gpus);
+  p.tokens = static_cast<double>(e.recipe.global_batch) * static_cast<double>(e.recipe.seq);
+  p.palm = e.compute.model.number();
+  for (const auto& [name, flops] : e.compute.conventions) p.conventions.emplace_back(name, flops.number());
+  for (const std::string& line : e.recipe.assumed) {
     if (line.starts_with("stack=")) p.assumed.push_back(line);
   }
-  if (e->step) {
-    p.seconds = e->step->seconds.number();
-    if (e->step->low) p.low = e->step->low->number();
-    if (e->step->high) p.high = e->step->high->number();
-    p.peak = e->step->peak.number();
+  if (e.step) {
+    p.seconds = e.step->seconds.number();
+    if (e.step->low) p.low = e.step->low->number();
+    if (e.step->high) p.high = e.step->high->number();
+    p.peak = e.step->peak.number();
   } else {
-    p.no_time = e->warnings.empty() ? "no step time: the GPU's rates are not known" : e->warnings.front();
+    p.no_time = e.warnings.empty() ? "no step time: the GPU's rates are not known" : e.warnings.front();
   }
   return p;
 }
@@ -185,10 +227,18 @@ Entry Validator::entry(const Reading& r, const Predicted& p, const RowRequest& r
                     : r.metric == "memory.reserved" ? p.reserved
                     : row.first_node                ? p.first_node
                                                     : p.device;
-    if (r.metric == "memory.device" && p.device_band > 0) {
-      out.low = *out.predicted * (1 - p.device_band);
-      out.high = *out.predicted * (1 + p.device_band);
+    const Predicted::Kind& kind = r.metric == "memory.allocated"  ? p.of_allocated
+                                  : r.metric == "memory.reserved" ? p.of_reserved
+                                                                  : p.of_device;
+    if (kind.band > 0) {
+      out.low = *out.predicted * (1 - kind.band);
+      out.high = *out.predicted * (1 + kind.band);
     }
+    out.model = p.model;
+    out.like = kind.like;
+    out.fitted = kind.fitted;
+    out.fitted_to = kind.fitted_to;
+    out.fitted_part = kind.fitted_part;
   }
   if (out.predicted && out.measured && *out.measured > 0) out.error = *out.predicted / *out.measured - 1;
   return out;
@@ -202,6 +252,9 @@ RowVerdict Validator::add(const Row& row, const std::string& stem, std::vector<E
   for (const std::string& line : p.assumed) {
     std::replace(assumed.begin(), assumed.end(), std::string("stack=default"), line);
   }
+  // Twice the largest micro-batch that ran, where that is what the source prints.
+  const bool doubles = rules(stem).largest_micro_batch && !request.skip && !p.skip;
+  const Verdict twice = doubles ? predict(with_twice_the_batch(request)).verdict : Verdict::unknown;
   const auto shared = std::make_shared<const std::vector<std::string>>(std::move(assumed));
   const auto later = std::make_shared<const std::vector<std::string>>(std::move(request.not_modelled));
   const auto flags = std::make_shared<const std::vector<std::string>>(row.flags);
@@ -211,6 +264,10 @@ RowVerdict Validator::add(const Row& row, const std::string& stem, std::vector<E
     e.source = stem;
     e.assumed = shared;
     e.not_modelled = later;
+    if (e.metric == "fit.verdict") {
+      e.contradicted = contradictions_.contains(row.id);
+      if (twice != Verdict::unknown) e.doubled_verdict = name(twice);
+    }
     e.flags = flags;
     entries.push_back(std::move(e));
   }
@@ -231,6 +288,8 @@ Explained Validator::explain(const Row& row, const std::string& stem) {
     else
       out.row.skip = skip_of(e.error(), out.row.request);
   }
+  if (const auto known = contradictions_.find(row.id); known != contradictions_.end())
+    out.contradiction = known->second;
   add(row, stem, out.entries);
   return out;
 }

@@ -10,6 +10,7 @@
 
 #include "src/adapt/row_request.hpp"
 #include "src/run/estimate.hpp"
+#include "src/validate/contradictions.hpp"
 
 namespace preflop {
 
@@ -31,6 +32,14 @@ struct Entry {
   std::string convention;  // of TFLOP/s or MFU that were converted; empty: measured as such
   Skip skip;
   double model_flops_rate = 0;  // time: palm FLOPs a step / (GPUs x peak): seconds at an MFU of 1
+  // Memory: whose residuals are alike ("megatron reserved", "megatron-deepspeed device sm70"), the model, and the
+  // part of the prediction that is proportional to a fitted parameter, with the parameter's name and the source to
+  // whose rows it was fitted; 0 and empty where none was.
+  std::string like, model, fitted, fitted_to;
+  double fitted_part = 0;
+  bool contradicted = false;  // fit.verdict: another measured row says the contrary (data/contradictions.csv)
+  // fit.verdict, of a source that prints the largest micro-batch that ran: what twice of it is predicted to do.
+  std::string doubled_verdict;
 };
 
 // What a row says about the mapping, apart from its entries.
@@ -45,6 +54,7 @@ struct RowVerdict {
 struct Explained {
   RowRequest row;
   std::optional<Estimate> estimate;  // absent when skipped
+  std::optional<Contradiction> contradiction;
   std::vector<Entry> entries;
 };
 
@@ -65,8 +75,14 @@ class Validator {
     std::optional<double> seconds, low, high;
     std::string no_time, job;
     double allocated = 0, reserved = 0, device = 0;
-    double device_band = 0;  // half-width of its band, a fraction; 0: none is known
-    double first_node = 0;   // device memory of the fullest stage that has a GPU on the first node
+    double first_node = 0;  // device memory of the fullest stage that has a GPU on the first node
+    struct Kind {
+      double band = 0;  // half-width of its band, a fraction; 0: none is known
+      std::string like, fitted, fitted_to;
+      double fitted_part = 0;
+    };
+    Kind of_allocated, of_reserved, of_device;
+    std::string model;
     Verdict verdict = Verdict::unknown;
     double tokens = 0, gpus = 0, peak = 0, palm = 0;          // palm: FLOPs per token
     std::vector<std::pair<std::string, double>> conventions;  // FLOPs per token
@@ -76,12 +92,14 @@ class Validator {
 
   const SourceRules& rules(const std::string& stem) const;
   const Predicted& predict(const RowRequest& row);
+  static void keep_kinds(Predicted& p, const Estimate& e, const Stack& stack);
   Entry entry(const Reading& reading, const Predicted& p, const RowRequest& row) const;
 
   const Catalogues* catalogues_;
   const RowWords* words_;
   std::map<std::string, SourceRules, std::less<>> sources_;
-  std::unordered_map<std::string, Predicted> cache_;  // recipes repeat: by their whole text
+  std::map<std::string, Contradiction, std::less<>> contradictions_;  // by row
+  std::unordered_map<std::string, Predicted> cache_;                  // recipes repeat: by their whole text
 };
 
 // pose() of a row's request, with the machine's values that the row states.

@@ -55,13 +55,21 @@ std::string one_table(const MemoryEstimate<double>& memory, const std::vector<St
   for (int t = 0; t < kTerms; ++t)
     add_row(table, memory, groups, kLabels[t], [t](const PeakStage& s) { return gib(s.terms[t].number()); });
   table.rule();
+  const double band = memory.allocated_band;
+  const auto most = [band](const PeakStage& s) { return s.allocated.number() + s.allocated.number() * band; };
   add_row(table, memory, groups, "allocated by tensors", [](const PeakStage& s) { return gib(s.allocated.number()); });
-  add_row(table, memory, groups, "reserved by allocator", [](const PeakStage& s) { return gib(s.reserved.number()); });
+  if (band > 0)
+    add_row(table, memory, groups, "at most, +" + text::fixed(band * 100, 1) + " %",
+            [&](const PeakStage& s) { return gib(most(s)); });
   add_row(table, memory, groups, "outside (CUDA, NCCL)", [](const PeakStage& s) { return gib(s.context.number()); });
-  add_row(table, memory, groups, "on the device", [](const PeakStage& s) { return gib(s.device.number()); });
+  add_row(table, memory, groups, "needed: both of these",
+          [&](const PeakStage& s) { return gib(most(s) + s.context.number()); });
   if (memory.capacity)
     add_row(table, memory, groups, "of a capacity of",
             [&](const PeakStage&) { return gib(memory.capacity->number()); });
+  table.rule();
+  add_row(table, memory, groups, "reserved by allocator", [](const PeakStage& s) { return gib(s.reserved.number()); });
+  add_row(table, memory, groups, "and outside: nvidia-smi", [](const PeakStage& s) { return gib(s.device.number()); });
   return table.str();
 }
 

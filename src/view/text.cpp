@@ -48,13 +48,16 @@ std::string verdict_words(const Estimate& e) {
   if (m.host && m.host_capacity && *m.host_capacity < *m.host)
     return "DOES NOT FIT in the memory of the hosts: " + text::gib(m.host->number()) + " a node, of " +
            text::gib(m.host_capacity->number());
+  const std::string needed =
+      ": " + text::gib(m.capacity->number() - margin) + " needed at most, of " + text::gib(m.capacity->number());
   switch (m.verdict) {
     case Verdict::fits:
-      return "FITS, " + text::gib(margin) + " to spare" + stage;
+      return "FITS, " + text::gib(margin) + " to spare" + stage + needed;
     case Verdict::tight:
-      return "TIGHT, " + text::gib(margin) + " to spare" + stage + ", but the allocator may reserve more than there is";
+      return "TIGHT, " + text::gib(margin) + " to spare" + stage + needed +
+             ", but the allocator may reserve more than there is";
     default:
-      return "DOES NOT FIT, short by " + text::gib(-margin) + stage;
+      return "DOES NOT FIT, short by " + text::gib(-margin) + stage + needed;
   }
 }
 

@@ -86,6 +86,9 @@ std::string explain_row_text(const Row& row, const Explained& explained) {
   out += "\n";
   if (!r.model.empty()) out += "  " + text::truncated(r.model, text::kColumns - 2) + "\n";
   out += "\n" + readings_text(explained.entries);
+  if (explained.contradiction)
+    out +=
+        "\n" + section("Contradicted by " + explained.contradiction->against, {explained.contradiction->reason}, "-");
   out += "\n" + section("The row as a command", {command_line(r)}, "-");
   std::vector<std::string> machine;
   if (r.capacity_bytes) machine.push_back("capacity " + text::gib(*r.capacity_bytes));

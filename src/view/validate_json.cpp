@@ -1,6 +1,7 @@
 // preflop.validate/1.
 #include <algorithm>
 
+#include "src/validate/left_out.hpp"
 #include "src/validate/order.hpp"
 #include "src/view/json.hpp"
 #include "src/view/validate.hpp"
@@ -59,7 +60,32 @@ Json summary_json(const std::vector<Summary>& summary) {
                    {"naive_mape", number(s.naive_mape)},
                    {"false_fit", count(s.false_fit)},
                    {"false_oom", count(s.false_oom)},
-                   {"tight", count(s.tight)}});
+                   {"tight", count(s.tight)},
+                   {"contradicted", count(s.contradicted)},
+                   {"oom", count(s.oom)},
+                   {"tight_oom", count(s.tight_oom)},
+                   {"doubled", count(s.doubled)},
+                   {"doubled_no", count(s.doubled_no)}});
+  }
+  return out;
+}
+
+Json left_out_json(const std::vector<LeftOut>& groups) {
+  Json out = Json::array();
+  for (const LeftOut& g : groups) {
+    out.push_back({{"like", g.like},
+                   {"metric", g.metric},
+                   {"rows", g.rows},
+                   {"models", g.models},
+                   {"fitted", word(g.fitted)},
+                   {"band", json_number(g.band)},
+                   {"band_of_rows", json_number(g.band_of_rows)},
+                   {"mape", json_number(g.mape)},
+                   {"coverage", json_number(g.coverage)},
+                   {"left_out", g.left_out},
+                   {"left_out_mape", number(g.left_out_mape)},
+                   {"left_out_coverage", number(g.left_out_coverage)},
+                   {"left_out_half_width", number(g.left_out_half_width)}});
   }
   return out;
 }
@@ -97,6 +123,7 @@ Json validate_json_value(const Report& report) {
           {"rows", std::move(rows)},
           {"summary", summary_json(summarise(report.entries))},
           {"summary_nothing_assumed", summary_json(summarise(report.entries, {true}))},
+          {"left_out", left_out_json(left_out(report.entries))},
           {"order", order_json(job_orders(report.entries))},
           {"mapping", mapping_json(report.mapping)}};
 }

@@ -11,6 +11,7 @@
 #include "src/base/text.hpp"
 #include "src/validate/order.hpp"
 #include "src/view/validate.hpp"
+#include "src/view/validate_memory.hpp"
 #include "src/view/validate_words.hpp"
 
 namespace preflop {
@@ -34,11 +35,14 @@ std::string error_table(const std::vector<Summary>& all, const std::string& metr
 }
 
 std::string fit_table(const std::vector<Summary>& all) {
-  std::string out = "| source | n | skipped | false fit | false OOM | tight |\n|---|---:|---:|---:|---:|---:|\n";
+  std::string out =
+      "| source | n | skipped | out of memory | false fit | contradicted | false OOM | tight | tight, out of memory "
+      "|\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
   for (const Summary& s : all) {
     if (s.metric != "fit.verdict") continue;
-    out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", s.source, s.n, s.skipped, s.false_fit.value_or(0),
-                       s.false_oom.value_or(0), s.tight.value_or(0));
+    out += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", s.source, s.n, s.skipped, s.oom.value_or(0),
+                       s.false_fit.value_or(0), s.contradicted.value_or(0), s.false_oom.value_or(0),
+                       s.tight.value_or(0), s.tight_oom.value_or(0));
   }
   return out;
 }
@@ -186,10 +190,13 @@ std::string accuracy_page(const Report& report) {
         std::any_of(stated.begin(), stated.end(), [&](const Summary& s) { return s.metric == metric.name && s.n > 0; });
     if (some) out += "\nRows with nothing assumed:\n\n" + error_table(stated, metric.name);
   }
+  out += left_out_section(report.entries);
   out +=
-      "\n## Does it fit\n\nA run with a measured speed or memory ran; a false OOM is a run that was said not to "
-      "fit.\n\n" +
-      fit_table(all);
+      "\n## Does it fit\n\nA run with a measured speed or memory ran; a false OOM is a run that was said not to fit, a "
+      "false fit one that ran out of\nmemory and was said to fit. Tight, neither of them: what is allocated fits, what "
+      "the allocator may reserve beside it does\nnot.\n\n";
+  for (const std::string& line : verdict_lines(all)) out += "* " + line + "\n";
+  out += "\n" + fit_table(all) + contradiction_section();
   out += order_section(report.entries);
   out += "\n## What is left\n\nWhere errors stay larger than those of like sources, and what is known of why.\n\n" +
          residual_table(all);

@@ -6,6 +6,7 @@
 #include "src/base/text.hpp"
 #include "src/validate/order.hpp"
 #include "src/view/validate.hpp"
+#include "src/view/validate_memory.hpp"
 #include "src/view/validate_words.hpp"
 
 namespace preflop {
@@ -190,7 +191,9 @@ std::string validate_text(const Report& report, const ValidateTextOptions& optio
   if (options.brief) return out;
   const std::vector<Summary> stated = summarise(report.entries, {true});
   for (const Metric& metric : kMetrics) out += error_table(metric, all, stated, options.everything);
+  out += left_out_text(report.entries);
   out += fit_table(all, options.everything);
+  for (const std::string& line : verdict_lines(all)) out += "\n" + lines(line);
   out += order_text(job_orders(report.entries));
   bool naive = std::any_of(all.begin(), all.end(), [](const Summary& s) { return s.naive_mape.has_value(); });
   if (naive) {

@@ -20,6 +20,7 @@ recipe.etp recipe.dp recipe.sp recipe.zero recipe.hsdp recipe.schedule recipe.la
 recipe.weight_dtype recipe.grad_dtype recipe.master_dtype recipe.moment_dtype recipe.recompute recipe.offload recipe.loss
 recipe.attention recipe.lora recipe.quantize recipe.freeze recipe.tokens recipe.mfu
 memory.verdict memory.fits memory.margin_bytes memory.capacity_bytes memory.peak_allocated_bytes memory.peak_reserved_bytes
+memory.low_allocated_bytes memory.high_allocated_bytes memory.low_reserved_bytes memory.high_reserved_bytes
 memory.peak_device_bytes memory.low_device_bytes memory.high_device_bytes memory.peak_stage memory.peak_moment
 memory.host_bytes_per_node memory.checkpoint_bytes memory.way_out
 memory.stages[].stage memory.stages[].layers memory.stages[].moment memory.stages[].moments.init
@@ -97,7 +98,7 @@ class Output(unittest.TestCase):
             self.assertEqual(max(stage["moments"].values()), stage["allocated"])
             self.assertEqual(stage["moments"][stage["moment"]], stage["allocated"])
         peak = e["memory"]["stages"][e["memory"]["peak_stage"]]
-        self.assertEqual(e["memory"]["margin_bytes"], e["memory"]["capacity_bytes"] - peak["allocated"] - peak["context"])
+        self.assertEqual(e["memory"]["margin_bytes"], e["memory"]["capacity_bytes"] - e["memory"]["high_allocated_bytes"] - peak["context"])
         self.assertAlmostEqual(sum(v for v in e["step"]["breakdown"].values() if v), e["step"]["seconds"], places=9)
         self.assertEqual(e["compute"]["flops_per_token"]["six_n"], 6 * e["model"]["params_total"])
         self.assertAlmostEqual(e["run"]["ideal_seconds"], e["run"]["steps"] * e["step"]["seconds"], places=3)

@@ -123,7 +123,8 @@ Brute brute_force(const Drawn& d, Objective objective) {
     if (memory.verdict != Verdict::fits) continue;
     const Estimate e = estimate<double>(*a, d.question.cluster);
     const StageMemory<double>& peak = memory.stages[memory.peak_stage];
-    Priced p{i, e.step ? e.step->seconds.number() : 0, (peak.allocated + peak.context).number(), peak.device.number(),
+    const Bytes<double> most = memory.high_allocated.value_or(peak.allocated);
+    Priced p{i, e.step ? e.step->seconds.number() : 0, (most + peak.context).number(), peak.device.number(),
              memory.verdict};
     Position one = at;
     for (const PlanAxis axis : {PlanAxis::sp, PlanAxis::split, PlanAxis::hsdp}) one[static_cast<std::size_t>(axis)] = 0;
@@ -157,7 +158,8 @@ void tables_equal_estimate(const std::string& stack_name) {
     ++compared;
     const Estimate e = estimate<double>(*a, d.question.cluster);
     const StageMemory<double>& peak = e.memory.stages[e.memory.peak_stage];
-    expect_near(priced->needed, (peak.allocated + peak.context).number(), "allocated");
+    const Bytes<double> most = e.memory.high_allocated.value_or(peak.allocated);
+    expect_near(priced->needed, (most + peak.context).number(), "allocated");
     expect_near(priced->device, peak.device.number(), "device");
     RC_ASSERT(e.step.has_value());
     expect_near(priced->seconds, e.step->seconds.number(), "seconds");

@@ -161,12 +161,21 @@ TEST(WayOut, IsThereWhereSomethingFitsAndSaysWhatItFrees) {
 }
 
 TEST(Bands, EnclosePredictionsWhereTheStackHasThem) {
-  const Cluster cluster;
+  Cluster cluster;
+  cluster.gpu.data["capacity_bytes"] = Datum{80e9, Rung::given, "the test"};
   const Case c = run(small(), stack("megatron"), recipe_for(stack("megatron"), 64));
   const MemoryEstimate<double> m = memory_estimate<double>(c.a, cluster);
   ASSERT_TRUE(m.low_device && m.high_device);
   EXPECT_LT(*m.low_device, m.stages[0].device);
   EXPECT_LT(m.stages[0].device, *m.high_device);
+  ASSERT_TRUE(m.low_allocated && m.high_allocated && m.low_reserved && m.high_reserved);
+  EXPECT_LT(*m.low_allocated, m.stages[0].allocated);
+  EXPECT_LT(m.stages[0].allocated, *m.high_allocated);
+  EXPECT_LT(*m.low_reserved, m.stages[0].reserved);
+  EXPECT_LT(m.stages[0].reserved, *m.high_reserved);
+  // The verdict goes by what may be allocated at most.
+  ASSERT_TRUE(m.margin && m.capacity);
+  EXPECT_EQ(m.margin->number(), m.capacity->number() - (m.high_allocated->number() + m.stages[0].context.number()));
   const Case bare = run(small(), stack("textbook"), recipe_for(stack("textbook"), 64));
   EXPECT_FALSE(memory_estimate<double>(bare.a, cluster).low_device.has_value());
 }

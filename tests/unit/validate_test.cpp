@@ -5,9 +5,12 @@
 
 #include <cmath>
 #include <set>
+#include <sstream>
 
 #include "src/base/embedded.hpp"
 #include "src/base/text.hpp"
+#include "src/validate/contradictions.hpp"
+#include "src/validate/left_out.hpp"
 #include "src/validate/order.hpp"
 #include "src/view/validate.hpp"
 
@@ -224,6 +227,99 @@ TEST(Project, MemoryOfRunsBeforeFlashAttention) {
 
 // Mixture-of-experts runs without expert sizes of their own split their experts by tp: read otherwise, they
 // would not fit.
+// The acceptance of memory: rows that ran are not refused, rows that ran out of memory are not said to fit, twice the
+// largest micro-batch that ran mostly is.
+TEST(Project, VerdictsHoldTheirLimits) {
+  const std::vector<Summary> all = summarise(project().entries);
+  const auto s = std::find_if(all.begin(), all.end(),
+                              [](const Summary& x) { return x.source == "all" && x.metric == "fit.verdict"; });
+  ASSERT_NE(s, all.end());
+  const std::size_t oom = s->oom.value(), ran = s->n - oom, tight_oom = s->tight_oom.value();
+  EXPECT_GE(oom, 14U);
+  EXPECT_EQ(s->false_fit, 0U);
+  EXPECT_EQ(s->contradicted, 1U);
+  EXPECT_LE(tight_oom * 100, oom * 40);
+  EXPECT_LE(s->false_oom.value() * 100, ran);
+  EXPECT_LE((s->tight.value() - tight_oom) * 100, ran * 10);
+  EXPECT_EQ(s->doubled, 170U);
+  EXPECT_GE(s->doubled_no.value() * 100, s->doubled.value() * 70);
+}
+
+// A contradiction names rows that are there, and the row that it is about did run out of memory.
+TEST(Project, ContradictionsAreMeasured) {
+  std::map<std::string, std::string> verdicts;
+  for (const Entry& e : project().entries) {
+    if (e.metric == "fit.verdict") verdicts[e.id] = e.measured_verdict;
+  }
+  const auto known = contradictions();
+  ASSERT_TRUE(known.ok());
+  for (const auto& [row, c] : *known) {
+    EXPECT_EQ(verdicts[row], "oom") << row;
+    std::istringstream ids(c.against);
+    std::size_t n = 0;
+    for (std::string id; ids >> id; ++n) EXPECT_EQ(verdicts[id], "ran") << id;
+    EXPECT_GT(n, 0U) << row;
+    EXPECT_FALSE(c.reason.empty());
+  }
+}
+
+// data/stacks holds the bands that today's rows make, and they are as wide as they may be.
+TEST(Project, BandsOfMemoryAreThoseOfTheRows) {
+  const std::map<std::string, double> widest = {
+      {"megatron allocated", 0.02}, {"memory.allocated", 0.05}, {"memory.reserved", 0.05}, {"memory.device", 0.12}};
+  std::set<std::string> metrics;
+  for (const LeftOut& g : left_out(project().entries)) {
+    if (g.rows < 8) continue;
+    const bool all = g.like == "all";
+    if (!all) {
+      EXPECT_NEAR(g.band, g.band_of_rows, 0.0015) << g.like;
+    }
+    if (const auto most = widest.find(all ? g.metric : g.like); most != widest.end()) {
+      EXPECT_LE(g.band, most->second) << g.like;
+    }
+    if (!all) continue;
+    metrics.insert(g.metric);
+    EXPECT_GE(g.coverage, 0.75) << g.metric;
+    EXPECT_LE(g.coverage, 0.90) << g.metric;
+    ASSERT_TRUE(g.left_out_coverage.has_value()) << g.metric;
+    EXPECT_GE(*g.left_out_coverage, 0.75) << g.metric;
+    EXPECT_LE(*g.left_out_coverage, 0.90) << g.metric;
+  }
+  EXPECT_EQ(metrics.size(), 3U);
+}
+
+TEST(LeftOut, RefitsOnOtherModelsAndTakesTheirBand) {
+  const auto make = [](const char* model, double measured, double predicted) {
+    Entry e;
+    e.source = "mine";
+    e.metric = "memory.reserved";
+    e.like = "s reserved";
+    e.fitted = "s reserved_factor";
+    e.fitted_to = "mine";
+    e.model = model;
+    e.measured = measured;
+    e.predicted = e.fitted_part = predicted;
+    e.low = predicted * 0.9;
+    e.high = predicted * 1.1;
+    e.error = predicted / measured - 1;
+    return e;
+  };
+  // The factor fits model a; b would need 1.2 of it, and alone would set it so.
+  const std::vector<LeftOut> groups = left_out({make("a", 10, 10), make("a", 20, 20), make("b", 12, 10)});
+  ASSERT_EQ(groups.size(), 2U);
+  const LeftOut& g = groups[1];
+  EXPECT_EQ(g.like, "s reserved");
+  EXPECT_EQ(g.rows, 3U);
+  EXPECT_EQ(g.models, 2U);
+  EXPECT_EQ(g.fitted, "s reserved_factor");
+  EXPECT_NEAR(g.coverage, 2.0 / 3, 1e-12);
+  // a with the factor of b: 12 and 24; b with that of a: 10.
+  EXPECT_NEAR(*g.left_out_mape, (0.2 + 0.2 + 2.0 / 12) / 3, 1e-12);
+  EXPECT_NEAR(*conformal_half_width({0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}), 0.8, 1e-12);
+  EXPECT_NEAR(*conformal_half_width({0.3, 0.1}), 0.3, 1e-12);
+  EXPECT_FALSE(conformal_half_width({}).has_value());
+}
+
 TEST(Project, WhatRanFits) {
   std::size_t ran = 0;
   std::size_t refused = 0;
