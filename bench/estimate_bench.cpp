@@ -3,6 +3,7 @@
 
 #include "src/adapt/request.hpp"
 #include "src/run/estimate.hpp"
+#include "src/step/memory.hpp"
 
 namespace preflop {
 namespace {
@@ -38,22 +39,33 @@ void estimate_recipe(benchmark::State& state) {
 }
 BENCHMARK(estimate_recipe)->Unit(benchmark::kMicrosecond);
 
-// The schedules without a closed form are played, event by event: 24 stages and 192 micro-batches.
-void estimate_zero_bubble(benchmark::State& state) {
-  Request request;
-  request.model = "gpt3-175b";
-  request.on = "96xa100-80";
-  request.keys = {{"tp", "4"},
-                  {"pp", "24"},
-                  {"schedule", "zb-1p"},
-                  {"seq", "2048"},
-                  {"global_batch", "192"},
-                  {"stack", "megatron@2023"}};
+// Memory in full detail (every stage, moment and term), from a recipe: at most a millisecond.
+void memory_detail(benchmark::State& state, const Request& request) {
   const Result<Problem> problem = pose(request, catalogues());
-  if (!problem) return state.SkipWithError(problem.error().text().c_str());
-  for (auto _ : state) benchmark::DoNotOptimize(estimate<double>(problem->analysed, problem->cluster));
+  const Analysed& a = problem->analysed;
+  for (auto _ : state) {
+    const Result<Analysed> again = analyse_recipe(*a.model, *a.stack, a.recipe);
+    benchmark::DoNotOptimize(memory_estimate<double>(*again, problem->cluster));
+  }
 }
-BENCHMARK(estimate_zero_bubble)->Unit(benchmark::kMicrosecond);
+void memory_detail_70b(benchmark::State& state) { memory_detail(state, llama70b()); }
+BENCHMARK(memory_detail_70b)->Unit(benchmark::kMicrosecond);
+void memory_detail_405b(benchmark::State& state) {
+  Request r;
+  r.model = "llama3-405b";
+  r.on = "16384xh100-sxm";
+  r.keys = {{"tp", "8"}, {"pp", "16"}};
+  memory_detail(state, r);
+}
+BENCHMARK(memory_detail_405b)->Unit(benchmark::kMicrosecond);
+void memory_detail_deepseek_v3(benchmark::State& state) {
+  Request r;
+  r.model = "deepseek-v3";
+  r.on = "2048xh100-sxm";
+  r.keys = {{"pp", "16"}, {"ep", "64"}, {"seq", "4096"}};
+  memory_detail(state, r);
+}
+BENCHMARK(memory_detail_deepseek_v3)->Unit(benchmark::kMicrosecond);
 
 // Everything a user of the library waits for: request text to numbers.
 void request_to_estimate(benchmark::State& state) {

@@ -1,10 +1,12 @@
 // The search against what it stands for: `estimate` and brute force.
 #include "src/search/search.hpp"
 
+#include <algorithm>
 #include <array>
 #include <random>
 #include <set>
 
+#include "src/search/cell.hpp"
 #include "tests/support/draw.hpp"
 
 namespace preflop {
@@ -234,6 +236,53 @@ TEST(Search, TablesEqualEstimate) {
     if (i + 1 < all.size() && all[i + 1].name == s.name) continue;  // once for all generations
     SCOPED_TRACE(s.name);
     EXPECT_TRUE(rc::check("tables equal estimate on " + s.name, [&] { tables_equal_estimate(s.name); }));
+  }
+}
+
+// Memory by the tables of every plan that cells look at, up to `most`, against the ledger. Returns how many.
+int memory_tables_equal_ledger(const std::string& stack_name, std::size_t most) {
+  struct Keep : Cells::Sink {
+    std::vector<Priced> found;
+    void priced(const Priced& p, std::int64_t) override { found.push_back(p); }
+    void short_of_memory(const Priced& p) override { found.push_back(p); }
+    double nearest_needed() const override { return -1; }
+  } keep;
+  Drawn d = draw(stack_name, true);
+  d.question.cluster.memory_only = true;
+  Tables tables(d.question, d.space);
+  Cells cells(d.question, d.space, tables, keep);
+  std::mt19937_64 random(static_cast<std::uint64_t>(pick(0, 1000000)));
+  for (int tries = 0; tries < 40 && keep.found.size() < most; ++tries) cells.look(random() % cells.count());
+  std::shuffle(keep.found.begin(), keep.found.end(), random);
+  keep.found.resize(std::min(keep.found.size(), most));
+  for (const Priced& p : keep.found) {
+    const Recipe r = recipe_at(d.question, d.space, d.space.position(p.ordinal)).value();
+    const Result<Analysed> a = analyse_recipe(*d.model, *d.question.stack, r);
+    RC_ASSERT(a.ok());
+    const MemoryEstimate<double> memory = memory_estimate<double>(*a, d.question.cluster);
+    const StageMemory<double>& peak = memory.stages[memory.peak_stage];
+    expect_near(p.needed, (memory.high_allocated.value_or(peak.allocated) + peak.context).number(), "allocated");
+    expect_near(p.device, peak.device.number(), "device");
+  }
+  return static_cast<int>(keep.found.size());
+}
+
+// 100,000 recipes in all, of every stack as many.
+TEST(Search, TablesOfMemoryEqualTheLedger) {
+  constexpr int kWanted = 100000;
+  std::set<std::string> names;
+  for (const Stack& s : stacks().all()) names.insert(s.name);
+  const int each = kWanted / static_cast<int>(names.size()) + 1;
+  for (const std::string& name : names) {
+    SCOPED_TRACE(name);
+    int compared = 0;
+    for (int rounds = 0; rounds < 60 && compared < each; ++rounds) {
+      EXPECT_TRUE(rc::check("memory by tables equals the ledger on " + name, [&] {
+        if (compared < each) compared += memory_tables_equal_ledger(name, 250);
+      }));
+      if (::testing::Test::HasFailure()) return;
+    }
+    EXPECT_GE(compared, each);
   }
 }
 
