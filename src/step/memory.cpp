@@ -70,10 +70,12 @@ StageMemory<N> stage_memory(const Analysed& a, const Stage& stage, const Gpu& gp
   std::vector<MomentParts<N>> parts;
   std::vector<N> candidates;
   double most = -1;
+  const double flights = in_flight(a.recipe.layout, stage.index, a.recipe.micro_batches());
+  const std::vector<Line> resting = resting_lines(a, stage);
   for (int m = 0; m < kMoments; ++m) {
     const Moment moment = static_cast<Moment>(m);
     if (!has_moment(a, stage, moment)) continue;
-    const std::vector<Line> lines = lines_at(a, stage, moment);
+    const std::vector<Line> lines = lines_at(a, stage, moment, flights, resting);
     const Ledger<N> ledger = add_up<N>(lines, name(moment));
     parts.push_back({moment, ledger.terms[static_cast<int>(Term::activations)],
                      ledger.terms[static_cast<int>(Term::logits)] + ledger.terms[static_cast<int>(Term::transients)]});

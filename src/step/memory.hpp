@@ -49,6 +49,10 @@ bool has_moment(const Analysed& a, const Stage& stage, Moment moment);
 std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment);
 // The same while so many micro-batches (in units of the whole stage) are in flight instead of the most.
 std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment, double flights);
+// What is alive at every moment of the stage: states, buffers. Handed to lines_at, it is not counted again for each.
+std::vector<Line> resting_lines(const Analysed& a, const Stage& stage);
+std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment, double flights,
+                           const std::vector<Line>& resting);
 // What a rank of the stage keeps in the host's memory, when most is in flight.
 std::vector<Line> host_lines(const Analysed& a, const Stage& stage);
 // Does a layer of this block keep what it keeps on the host?

@@ -128,11 +128,25 @@ bool has_moment(const Analysed& a, const Stage& stage, Moment moment) {
   return at_rest(moment) || !walking_blocks(a, stage, moment).empty();
 }
 
-std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment, double flights) {
+std::vector<Line> resting_lines(const Analysed& a, const Stage& stage) {
   std::vector<Line> out;
-  if (!has_moment(a, stage, moment)) return out;
   moments::add_states(out, a, stage);
   moments::add_buffers(out, a, stage);
+  return out;
+}
+
+std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment, double flights) {
+  if (!has_moment(a, stage, moment)) return {};
+  return lines_at(a, stage, moment, flights, resting_lines(a, stage));
+}
+
+std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment, double flights,
+                           const std::vector<Line>& resting) {
+  std::vector<Line> out;
+  if (!has_moment(a, stage, moment)) return out;
+  constexpr std::size_t kRoom = 128;  // what a moment adds, mostly
+  out.reserve(resting.size() + kRoom);
+  out = resting;
   if (moment == Moment::optimizer_step) moments::add_optimizer_temporary(out, a, stage);
   moments::add_live(out, a, stage, moment);
   if (at_rest(moment)) return out;
