@@ -39,6 +39,23 @@ void estimate_recipe(benchmark::State& state) {
 }
 BENCHMARK(estimate_recipe)->Unit(benchmark::kMicrosecond);
 
+// The schedules without a closed form are played, event by event: 24 stages and 192 micro-batches.
+void estimate_zero_bubble(benchmark::State& state) {
+  Request request;
+  request.model = "gpt3-175b";
+  request.on = "96xa100-80";
+  request.keys = {{"tp", "4"},
+                  {"pp", "24"},
+                  {"schedule", "zb-1p"},
+                  {"seq", "2048"},
+                  {"global_batch", "192"},
+                  {"stack", "megatron@2023"}};
+  const Result<Problem> problem = pose(request, catalogues());
+  if (!problem) return state.SkipWithError(problem.error().text().c_str());
+  for (auto _ : state) benchmark::DoNotOptimize(estimate<double>(problem->analysed, problem->cluster));
+}
+BENCHMARK(estimate_zero_bubble)->Unit(benchmark::kMicrosecond);
+
 // Memory in full detail (every stage, moment and term), from a recipe: at most a millisecond.
 void memory_detail(benchmark::State& state, const Request& request) {
   const Result<Problem> problem = pose(request, catalogues());
