@@ -136,6 +136,10 @@ void add_space(SpaceReport& sum, const SearchResult& found) {
   sum.pruned += one.pruned;
   sum.checked += one.checked;
   sum.priced += one.priced;
+  if (sum.rejected.empty()) {
+    sum.rejected = one.rejected;
+    return;
+  }
   for (const SpaceReport::Rejected& r : one.rejected) {
     const auto same =
         std::find_if(sum.rejected.begin(), sum.rejected.end(), [&](const auto& s) { return s.reason == r.reason; });

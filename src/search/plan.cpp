@@ -69,6 +69,11 @@ Result<LayoutChoice> best_layout(const Question& question) {
   const bool fits = !found.best.empty();
   const std::optional<Found>& second = found.tight ? found.tight : found.nearest;
   if (!fits && !second) {
+    if (!found.rejected.empty() && !of_layout(found.rejected.front())) {
+      const std::string& why = found.rejected.front().example;
+      const std::size_t colon = why.find(": ");
+      return Error{why.substr(0, colon), why.substr(colon + 2), ""};
+    }
     const std::string met = found.rejected.empty() ? "" : " (most often: " + found.rejected.front().example + ")";
     return Error{
         "--on",

@@ -124,6 +124,14 @@ SearchResult Search::result() const {
   return out;
 }
 
+bool of_layout(const Reason& reason) {
+  constexpr std::array<std::string_view, 12> kSizes = {"--on",   "--tp",   "--pp",           "--vpp",
+                                                       "--cp",   "--ep",   "--etp",          "--dp",
+                                                       "--zero", "--hsdp", "--global-batch", "--micro-batch"};
+  const std::string_view flag = std::string_view(reason.text).substr(0, reason.text.find(':'));
+  return !flag.starts_with("--") || std::find(kSizes.begin(), kSizes.end(), flag) != kSizes.end();
+}
+
 SearchResult merge(std::vector<SearchResult> parts, std::size_t top) {
   SearchResult out;
   for (SearchResult& part : parts) {
@@ -152,6 +160,8 @@ SearchResult merge(std::vector<SearchResult> parts, std::size_t top) {
   }
   std::sort(out.rejected.begin(), out.rejected.end(),
             [](const Reason& a, const Reason& b) { return a.count != b.count ? a.count > b.count : a.text < b.text; });
+  if (out.best.empty() && !out.nearest && !out.tight && !out.slow)
+    std::stable_partition(out.rejected.begin(), out.rejected.end(), [](const Reason& r) { return !of_layout(r); });
   return out;
 }
 

@@ -40,6 +40,9 @@ struct Reason {
   std::uint64_t first = 0;  // its ordinal
 };
 
+// Does it come from the sizes of a layout? Where no layout is legal, what does not is the reason that counts.
+bool of_layout(const Reason& reason);
+
 struct Found {
   Priced priced;
   std::pair<double, double> rank;

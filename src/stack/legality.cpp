@@ -160,7 +160,10 @@ Status check_stack(const Stack& stack, const Recipe& r) {
   }
   if (stack.loss(r.loss) == nullptr) {
     std::vector<std::string> allowed;
-    for (const LossRule& rule : stack.losses) allowed.emplace_back(name(rule.kind));
+    for (const LossRule& rule : stack.losses) {
+      if (std::find(allowed.begin(), allowed.end(), name(rule.kind)) == allowed.end())
+        allowed.emplace_back(name(rule.kind));
+    }
     return Error{"--loss", on + " has no " + std::string(name(r.loss)) + " loss", text::list(allowed)};
   }
   return Nothing{};

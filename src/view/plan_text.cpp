@@ -132,7 +132,7 @@ std::string headline(const Plan& plan) {
       out += ". Nearest on " + text::grouped(plan.nearest->cluster.gpus) + " x " + plan.nearest->cluster.gpu.id + ": " +
              layout_line(plan.nearest->recipe) + "; " + plan.nearest_why;
     else if (!plan.space.rejected.empty())
-      out += ": no layout is legal. Most often: " + plan.space.rejected.front().example;
+      out += ": no layout is legal. " + plan.space.rejected.front().example;
     return out + ".";
   }
   const Estimate& e = plan.plans.front();

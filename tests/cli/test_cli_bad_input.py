@@ -45,6 +45,17 @@ class BadInput(Refusals):
         self.refused(ESTIMATE + ["--zero", "3", "--tp", "8"], "--zero", "megatron")
         self.refused(ESTIMATE + ["--tp", "8", "--recompute", "foo"], "--recompute")
 
+    def test_what_no_layout_mends_is_said_by_its_own_flag(self):
+        for stack, flag, value in [("torchtitan", "--attention", "fa3"), ("torchtitan", "--loss", "fused"),
+                                   ("nanotron", "--offload", "params"), ("megatron-deepspeed", "--precision", "mxfp8"),
+                                   ("fsdp1", "--attention", "fa3"), ("megatron-deepspeed", "--loss", "fused")]:
+            with self.subTest(stack=stack, flag=flag):
+                asked = ["llama3-8b", "--on", "8xh100-sxm", "--stack", stack, flag, value]
+                self.refused(["estimate", *asked], flag + ": ", stack)
+                planned = run("plan", *asked)
+                self.assertEqual(planned.returncode, 3)
+                self.assertIn("no layout is legal. " + flag + ": ", planned.stdout.decode().replace("\n  ", " "))
+
     def test_names(self):
         self.refused(["estimate", "lama3-70b", "--on", "64xh100-sxm"], "did you mean llama3-70b")
         self.refused(["estimate", "llama3-70b", "--on", "64xh10-sxm"], "did you mean h100-sxm")

@@ -204,6 +204,37 @@ class Verdicts(unittest.TestCase):
         self.assertLessEqual({"recompute", "micro_batch", "seq"}, seen)
 
 
+class Copies(unittest.TestCase):
+    SEVENTY = ["llama3-70b", "--on", "64xh100-sxm", "--tp", "8", "--pp", "2", "--recompute", "full"]
+
+    def test_fp8_keeps_bf16_weights_and_copies_of_them(self):
+        # a cast copy and its transpose, a byte each, beside two bytes: about twice the weights of bf16
+        plain, eight = (stage(*self.SEVENTY, *more) for more in ([], ["--precision", "fp8-delayed"]))
+        self.assertGreater(eight["weights"], 1.8 * plain["weights"])
+        self.assertLess(eight["weights"], 2.01 * plain["weights"])
+        self.assertGreater(eight["allocated"], plain["allocated"])
+
+    def test_states_on_the_host_are_bytes_of_the_host(self):
+        here, there = memory(*self.SEVENTY), memory(*self.SEVENTY, "--offload", "optimizer")
+        self.assertIsNone(here["host_bytes_per_node"])
+        gpus = [s["optimizer"] for s in here["stages"]]
+        # the 64 GPUs stand in 8 nodes; what left the GPUs is on their hosts, and at most buffers beside it
+        left = sum(gpus) / len(gpus) * 8
+        self.assertGreaterEqual(there["host_bytes_per_node"], 0.99 * left)
+        self.assertLess(there["host_bytes_per_node"], 1.6 * left)
+        self.assertEqual([s["optimizer"] for s in there["stages"]], [0] * len(gpus))
+
+    def test_a_plain_loss_takes_more_than_a_chunked_one(self):
+        sizes = {loss: stage("llama3-8b", "--on", "8xh100-sxm", "--stack", "torchtitan", "--tp", "1", "--loss", loss,
+                             "--recompute", "full")["allocated"] for loss in ("plain", "chunked")}
+        self.assertGreater(sizes["plain"], sizes["chunked"])
+
+    def test_every_kind_of_memory_has_its_name(self):
+        for s in memory(*self.SEVENTY)["stages"]:
+            self.assertLess(s["allocated"], s["reserved"])
+            self.assertLess(s["reserved"], s["device"])
+
+
 class Machines(unittest.TestCase):
     def test_capacity_is_what_the_driver_reports(self):
         for gpu, mib in [("h100-sxm", 81559), ("l40s", 46068), ("l4", 23034), ("t4", 15360)]:
