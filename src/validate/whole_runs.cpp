@@ -172,8 +172,8 @@ std::string whole_runs_page(const std::vector<WholeRun>& runs, const RunData& da
          "docs`. "
          "[forecast.md](forecast.md) has the rules of what is assumed, `data/whole_runs.csv`\neach row with what is "
          "assumed of it. Hours are GPU-hours.\n\n"
-         "## Runs written down before they were predicted\n\nNothing was changed after their errors were "
-         "seen.\n\n" +
+         "## Runs written down before they were predicted\n\nNeither their rows nor what is expected was changed "
+         "after their errors were seen; P10 to P90 were widened.\n\n" +
          set_table(runs, "second") +
          "\n## Runs whose errors were seen before the rules were final\n\nTwo rules were changed because of them "
          "([forecast.md](forecast.md)). `data/measured_refs.csv` has their sources.\n\n" +
