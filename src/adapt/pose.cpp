@@ -124,6 +124,9 @@ Status read_experts(const Request& request, const Stack& stack, const Gpu& gpu, 
       return Error{flag_of(key), text::quoted(*text) + " is out of range", text::fixed(least, 0) + " to 1024"};
     *slot = *value;
   }
+  const std::string* given = text_of(request, "dispatcher");
+  if (!experts && given != nullptr && *given != "alltoall")
+    return Error{"--dispatcher", "the model has no experts", "leave it out"};
   if (experts && text_of(request, "capacity_factor") == nullptr && text_of(request, "imbalance") == nullptr)
     assume(recipe, "imbalance=1 (a balanced router, no token dropped)");
   if (experts) {
@@ -199,6 +202,7 @@ Status read_layout_rest(const Request& request, const Stack& stack, Recipe& reci
   if (!sp) return sp.error();
   l.sp = sp->value_or(stack.sp_default) && l.tp > 1;
   if (!*sp && l.tp > 1) assume(recipe, std::string("sp=") + (l.sp ? "true" : "false") + " (stack " + stack.name + ")");
+  if (*sp && **sp && l.tp == 1) assume(recipe, "sp=false (tp is 1)");
   auto split = list_key(request, "layers_per_stage");
   if (!split) return split.error();
   l.layers_per_stage = std::move(split).value();

@@ -32,8 +32,12 @@ Status dtype_key(const Request& request, Recipe& recipe, std::string_view key, D
   }
   const std::optional<Dtype> dtype = dtype_of(*text);
   if (!dtype) return Error{flag_of(key), "no dtype " + text::quoted(*text), text::list(dtype_names())};
-  if (*dtype == Dtype::none && key != "master_dtype")
-    return Error{flag_of(key), "none is for master weights only", "a storage type"};
+  // Narrower weights and gradients belong to --precision, narrower moments to --optimizer.
+  std::vector<std::string> stored = {"fp32", "bf16", "fp16"};
+  if (key == "master_dtype") stored.emplace_back("none");
+  if (key == "moment_dtype") stored.emplace_back("fp8");
+  if (std::find(stored.begin(), stored.end(), *text) == stored.end())
+    return Error{flag_of(key), "nothing here is stored in " + *text, text::list(stored)};
   out = *dtype;
   return Nothing{};
 }

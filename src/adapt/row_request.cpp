@@ -179,7 +179,7 @@ void Builder::numerics() {
   }
   if (row_.flag("no-overlap")) key("dp_overlap", "false");
   out_.first_node = row_.flag("first-node");
-  if (const std::string* dispatcher = cell("dispatcher"); dispatcher != nullptr && *dispatcher != "none")
+  if (const std::string* dispatcher = cell("dispatcher"); dispatcher != nullptr && *dispatcher != "none" && out_.moe)
     key("dispatcher", *dispatcher);
   if (const std::string* graph = cell("cuda_graph")) {
     const bool named = *graph == "full_iteration" || *graph == "local" || *graph == "none";

@@ -6,6 +6,7 @@
 #include "src/machine/cluster.hpp"
 #include "src/run/forecast.hpp"
 #include "src/run/way_out.hpp"
+#include "src/stack/software.hpp"
 #include "src/stack/stack_reader.hpp"
 #include "src/step/recompute_worth.hpp"
 
@@ -77,6 +78,7 @@ EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
     out.warnings.push_back("no verdict: the memory of " + cluster.gpu.id + " is not known" +
                            (why.empty() ? "" : ": " + why));
   }
+  for (std::string& idle : idle_switches(*a.stack, a.recipe)) out.warnings.push_back(std::move(idle));
   if (const std::optional<double> more = recompute_keeps_more(a); more && *more >= 0)
     out.warnings.push_back("this recomputation frees nothing: a micro-batch keeps " +
                            (*more > 0 ? text::bytes_iec(*more) + " more than without it" : std::string("as much")));

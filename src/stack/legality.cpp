@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/base/text.hpp"
+#include "src/stack/software.hpp"
 #include "src/stack/stack_reader.hpp"
 
 namespace preflop {
@@ -225,6 +226,7 @@ Status check_offload(const Stack& stack, const Recipe& r) {
 Status check_legal(const Model& model, const Stack& stack, const Recipe& recipe) {
   if (Status s = check_sizes(model, recipe); !s) return s;
   if (Status s = check_stack(stack, recipe); !s) return s;
+  if (Status s = check_software(model, stack, recipe); !s) return s;
   if (Status s = check_tp(model, recipe.layout.tp); !s) return s;
   if (Status s = check_experts(model, stack, recipe); !s) return s;
   if (Status s = check_sequence(recipe); !s) return s;

@@ -4,6 +4,7 @@
 
 #include "src/base/decimal.hpp"
 #include "src/base/text.hpp"
+#include "src/stack/software.hpp"
 #include "src/stack/stack_reader_parts.hpp"
 
 namespace preflop {
@@ -263,13 +264,15 @@ Status read_dispatchers(const TomlTable& table, Stack& stack) {
 }
 
 Status read_legal(const TomlTable& table, Stack& stack) {
-  if (Status s = table.only_keys({"zero", "schedules", "attention", "experts", "uneven_stages", "stage_layouts",
-                                  "split_by_cost", "sp", "tp", "pp", "cp", "own_etp", "recompute", "recompute_layers",
-                                  "offload", "loss", "dispatchers"});
+  if (Status s = table.only_keys(
+          {"zero",    "schedules", "attention",   "experts",  "uneven_stages",  "stage_layouts", "split_by_cost",
+           "sp",      "tp",        "pp",          "cp",       "own_etp",        "recompute",     "recompute_layers",
+           "offload", "loss",      "dispatchers", "software", "not_told_apart", "moments"});
       !s)
     return s;
   if (Status s = read_recompute_layers(table, stack); !s) return s;
   if (Status s = read_offload(table, stack); !s) return s;
+  if (Status s = read_software(table, stack); !s) return s;
   if (const auto v = table.find<std::vector<std::int64_t>>("zero"); !v)
     return v.error();
   else if (v->has_value())

@@ -67,6 +67,8 @@ std::string stack_card(const Stack& s) {
   row("loss", joined(s.losses, [](const LossRule& l) { return name(l.kind); }));
   row("recompute", joined(policies_of(s), [](const std::string& n) { return n; }) +
                        (s.selective.empty() ? "" : "; selective is " + s.selective));
+  if (!s.software.empty()) row("switches", joined(s.software, [](const std::string& n) { return n; }));
+  row("moments", joined(s.moments, [](Dtype d) { return name(d); }));
   row("dtypes", std::string(name(s.weight_dtype)) + " weights, " + name(s.grad_dtype) + " gradients, " +
                     name(s.master_dtype) + " master weights, " + name(s.moment_dtype) + " moments");
   out += "\n";
@@ -86,11 +88,12 @@ Json stack_json(const Stack& s) {
                             {"source", v.source.empty() ? Json(nullptr) : Json(v.source)}};
   }
   Json zero = Json::array(), schedules = Json::array(), kernels = Json::array(), losses = Json::array(),
-       segments = Json::array(), sources = Json::array();
+       segments = Json::array(), moments = Json::array(), sources = Json::array();
   for (int z : s.zero_allowed) zero.push_back(z);
   for (const std::string& n : s.schedules) schedules.push_back(n);
   for (AttentionKernel k : s.kernels) kernels.push_back(name(k));
   for (const LossRule& l : s.losses) losses.push_back(name(l.kind));
+  for (const Dtype dtype : s.moments) moments.push_back(name(dtype));
   for (const std::string& n : policies_of(s)) segments.push_back(n);
   for (const std::string& n : s.sources) sources.push_back(n);
   return {{"schema", "preflop.stack/1"},
@@ -103,6 +106,9 @@ Json stack_json(const Stack& s) {
           {"attention", kernels},
           {"loss", losses},
           {"recompute", segments},
+          {"software", s.software},
+          {"not_told_apart", s.not_told_apart},
+          {"moments", moments},
           {"weight_dtype", name(s.weight_dtype)},
           {"grad_dtype", name(s.grad_dtype)},
           {"master_dtype", name(s.master_dtype)},

@@ -79,6 +79,14 @@ class BadInput(Refusals):
             with self.subTest(cluster=cluster):
                 self.refused(["estimate", "llama3-8b", "--on", cluster], "--on")
 
+    def test_what_the_stack_or_the_model_lacks(self):
+        dense = ["estimate", "llama3-8b", "--on", "8xh100-sxm", "--tp", "1", "--stack"]
+        for stack, flag, value in [("torchtitan", "--cuda-graph", "local"), ("nanotron", "--compile", None), ("fsdp1", "--no-dp-overlap", None),
+                                   ("megatron", "--ep-overlap", None), ("megatron", "--dispatcher", "deepep"), ("torchtitan", "--moment-dtype", "fp8"),
+                                   ("megatron", "--weight-dtype", "fp4"), ("megatron", "--fp8-attention", None), ("megatron@2021", "--cuda-graph", "local")]:
+            with self.subTest(stack=stack, flag=flag):
+                self.refused(dense + [stack, flag] + ([value] if value else []), flag)
+
     def test_contradictions(self):
         self.refused(ESTIMATE + ["--sp", "--no-sp"], "contradicts")
         self.refused(ESTIMATE + ["--tp", "8", "--tp", "4"], "given twice")

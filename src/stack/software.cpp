@@ -1,0 +1,141 @@
+#include "src/stack/software.hpp"
+
+#include <algorithm>
+
+#include "src/base/text.hpp"
+#include "src/stack/stack_reader.hpp"
+#include "src/stack/stack_reader_parts.hpp"
+
+namespace preflop {
+
+namespace {
+
+struct Switch {
+  const char* word;  // of `software` in stack data
+  const char* key;
+  const char* flag;
+  bool (*on)(const Recipe&);
+  bool experts;  // of models with experts only
+  const char* lacks;
+  const char* valid;
+};
+
+constexpr Switch kSwitches[] = {
+    {"compile", "compile", "--compile", [](const Recipe& r) { return r.compile; }, false, "does not compile its layers",
+     "--no-compile"},
+    {"cuda-graphs", "cuda_graph", "--cuda-graph", [](const Recipe& r) { return r.cuda_graph != "none"; }, false,
+     "captures no CUDA graphs", "none"},
+    {"cp-a2a", "cp_comm", "--cp-comm", [](const Recipe& r) { return r.cp_comm == "a2a"; }, false,
+     "does not exchange heads for tokens", "p2p"},
+    {"dp-overlap-off", "dp_overlap", "--no-dp-overlap", [](const Recipe& r) { return !r.dp_overlap; }, false,
+     "always exchanges gradients and weights beside compute", "--dp-overlap"},
+    {"tp-overlap", "tp_overlap", "--tp-overlap", [](const Recipe& r) { return r.tp_overlap; }, false,
+     "does not overlap tensor-parallel exchange", "--no-tp-overlap"},
+    {"ep-overlap", "ep_overlap", "--ep-overlap", [](const Recipe& r) { return r.ep_overlap; }, true,
+     "does not overlap the exchange of experts", "--no-ep-overlap"},
+    {"fused-experts", "fused_experts", "--fused-experts", [](const Recipe& r) { return r.fused_experts; }, true,
+     "has no such kernel of grouped products", "--no-fused-experts"},
+    {"fp8-attention", "fp8_attention", "--fp8-attention", [](const Recipe& r) { return r.fp8_attention; }, false,
+     "has no attention in fp8", "--no-fp8-attention"}};
+
+bool listed(const std::vector<std::string>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+std::vector<std::string> dtype_labels(const std::vector<Dtype>& dtypes) {
+  std::vector<std::string> out;
+  for (const Dtype dtype : dtypes) out.emplace_back(name(dtype));
+  return out;
+}
+
+// The exchange of heads for tokens deals heads, those of keys and values too, to the ranks of context parallelism.
+Status check_heads_dealt(const Model& model, const Recipe& r) {
+  const std::int64_t ranks = r.layout.tp * r.layout.cp;
+  if (r.cp_comm != "a2a" || r.layout.cp == 1) return Nothing{};
+  for (const Block& block : model.blocks) {
+    for (const Axis axis : {Axis::heads, Axis::kv_heads}) {
+      const std::int64_t heads = block.extents[axis].get();
+      if (heads % ranks == 0) continue;
+      return Error{"--cp",
+                   "--cp-comm a2a deals heads to tp x cp = " + std::to_string(ranks) + " ranks, and the model has " +
+                       std::to_string(heads) + (axis == Axis::heads ? " query heads" : " kv heads"),
+                   "tp x cp that divides them, or --cp-comm p2p"};
+    }
+  }
+  return Nothing{};
+}
+
+Status read_switches(const TomlTable& legal, const char* key, std::vector<std::string>& out) {
+  auto words = legal.find<std::vector<std::string>>(key);
+  if (!words) return words.error();
+  if (!words->has_value()) return Nothing{};
+  std::vector<std::string> known;
+  for (const Switch& s : kSwitches) known.emplace_back(s.word);
+  for (const std::string& word : **words) {
+    if (!listed(known, word)) return bad(legal, key, "no switch '" + word + "'", text::list(known));
+  }
+  out = std::move(**words);
+  return Nothing{};
+}
+
+}  // namespace
+
+Status read_software(const TomlTable& legal, Stack& stack) {
+  if (Status s = read_switches(legal, "software", stack.software); !s) return s;
+  if (Status s = read_switches(legal, "not_told_apart", stack.not_told_apart); !s) return s;
+  const auto moments = legal.find<std::vector<std::string>>("moments");
+  if (!moments) return moments.error();
+  if (!moments->has_value()) return Nothing{};
+  stack.moments.clear();
+  for (const std::string& word : **moments) {
+    const std::optional<Dtype> dtype = dtype_of(word);
+    if (!dtype) return bad(legal, "moments", "no dtype '" + word + "'", text::list(dtype_names()));
+    stack.moments.push_back(*dtype);
+  }
+  return Nothing{};
+}
+
+Status check_software(const Model& model, const Stack& stack, const Recipe& r) {
+  const std::string on = "stack " + stack.full_name();
+  for (const Switch& s : kSwitches) {
+    if (!s.on(r)) continue;
+    if (s.experts && !has_experts(model)) return Error{s.flag, "the model has no experts", s.valid};
+    if (!listed(stack.software, s.word)) return Error{s.flag, on + " " + s.lacks, s.valid};
+  }
+  if (std::find(stack.moments.begin(), stack.moments.end(), r.moment_dtype) == stack.moments.end())
+    return Error{"--moment-dtype", on + " does not keep moments in " + name(r.moment_dtype),
+                 text::list(dtype_labels(stack.moments))};
+  if (r.fp8_attention && (r.precision == "bf16" || r.precision == "fp16" || r.precision == "fp32"))
+    return Error{"--fp8-attention", "attention runs in fp8 only beside products that do, not in " + r.precision,
+                 "a scaled --precision, as fp8-tensorwise"};
+  return check_heads_dealt(model, r);
+}
+
+std::vector<std::string> idle_switches(const Stack& stack, const Recipe& r) {
+  struct Idle {
+    const char* key;
+    const char* flag;
+    bool on;
+    const char* size_name;
+    std::int64_t size;
+  };
+  const Layout& l = r.layout;
+  const Idle switches[] = {{"tp_overlap", "--tp-overlap", r.tp_overlap, "tp", l.tp},
+                           {"cp_comm", "--cp-comm", r.cp_comm != "p2p", "cp", l.cp},
+                           {"dispatcher", "--dispatcher", r.dispatcher != "alltoall", "ep", l.ep},
+                           {"ep_overlap", "--ep-overlap", r.ep_overlap, "ep", l.ep},
+                           {"dp_overlap", "--no-dp-overlap", !r.dp_overlap, "dp x cp", l.dp * l.cp}};
+  std::vector<std::string> out;
+  for (const Switch& s : kSwitches) {
+    if (s.on(r) && r.given.contains(s.key) && listed(stack.not_told_apart, s.word))
+      out.push_back(std::string(s.flag) + " changes nothing: the step times of stack " + stack.full_name() +
+                    " do not tell it apart");
+  }
+  for (const Idle& s : switches) {
+    if (s.on && s.size == 1 && r.given.contains(s.key))
+      out.push_back(std::string(s.flag) + " changes nothing: " + s.size_name + " is 1");
+  }
+  return out;
+}
+
+}  // namespace preflop

@@ -1,0 +1,135 @@
+// Switches of the software: every stack either has one, and then it counts for something, or refuses it by its flag.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "src/adapt/request.hpp"
+#include "src/run/estimate.hpp"
+
+namespace preflop {
+namespace {
+
+using Keys = std::map<std::string, std::string, std::less<>>;
+
+const Catalogues& catalogues() {
+  static const Catalogues loaded = Catalogues::load().value();
+  return loaded;
+}
+
+struct Row {
+  const char *word, *flag;
+  Keys off, on;
+  bool experts = false;
+};
+
+// The sizes under which each switch has something to act on.
+const std::vector<Row>& rows() {
+  static const Keys kTensor = {{"tp", "2"}}, kNone = {}, kExperts = {{"ep", "8"}};
+  const auto with = [](Keys keys, const char* key, const char* value) {
+    keys[key] = value;
+    return keys;
+  };
+  static const std::vector<Row> kRows = {
+      {"compile", "--compile", {{"compile", "false"}}, {{"compile", "true"}}},
+      {"cuda-graphs", "--cuda-graph", kNone, {{"cuda_graph", "full_iteration"}}},
+      {"cp-a2a", "--cp-comm", {{"cp", "2"}}, {{"cp", "2"}, {"cp_comm", "a2a"}}},
+      {"dp-overlap-off", "--no-dp-overlap", kNone, {{"dp_overlap", "false"}}},
+      {"tp-overlap", "--tp-overlap", kTensor, with(kTensor, "tp_overlap", "true")},
+      {"fp8-attention",
+       "--fp8-attention",
+       {{"precision", "fp8-delayed"}},
+       {{"precision", "fp8-delayed"}, {"fp8_attention", "true"}}},
+      {"ep-overlap", "--ep-overlap", kExperts, with(kExperts, "ep_overlap", "true"), true},
+      {"fused-experts", "--fused-experts", kExperts, with(kExperts, "fused_experts", "true"), true}};
+  return kRows;
+}
+
+Result<Estimate> estimated(const Stack& stack, const Keys& keys, bool experts) {
+  Request r;
+  r.model = experts ? "qwen3-30b-a3b" : "llama3-8b";
+  r.on = "64xh100-sxm";
+  r.keys = keys;
+  r.keys["stack"] = stack.full_name();
+  r.keys.emplace("tp", "1");  // a layout that is not planned
+  r.keys["recompute"] = "full";
+  r.keys["global_batch"] = "64";
+  const auto problem = pose(r, catalogues());
+  if (!problem) return problem.error();
+  return estimate<double>(problem->analysed, problem->cluster);
+}
+
+TEST(Software, AStackHasASwitchOrRefusesItByItsFlag) {
+  for (const Stack& stack : catalogues().stacks.all()) {
+    for (const Row& row : rows()) {
+      if (row.experts && !stack.experts) continue;
+      const auto off = estimated(stack, row.off, row.experts);
+      if (!off) continue;  // a size that the stack lacks
+      const auto on = estimated(stack, row.on, row.experts);
+      const bool has = std::find(stack.software.begin(), stack.software.end(), row.word) != stack.software.end();
+      ASSERT_EQ(on.ok(), has) << stack.full_name() << " " << row.word << (on ? "" : ": " + on.error().text());
+      if (!has) {
+        EXPECT_EQ(on.error().where, row.flag);
+        EXPECT_NE(on.error().what.find(stack.full_name()), std::string::npos) << on.error().text();
+        EXPECT_FALSE(on.error().valid.empty());
+        continue;
+      }
+      const bool says = std::any_of(on->warnings.begin(), on->warnings.end(),
+                                    [&](const std::string& w) { return w.starts_with(row.flag); });
+      EXPECT_NE(on->step->seconds.number() != off->step->seconds.number(), says)
+          << stack.full_name() << " " << row.word;
+    }
+  }
+}
+
+TEST(Software, ASwitchWithoutItsSizeIsSaid) {
+  const Stack& stack = **catalogues().stacks.find("megatron");
+  for (const auto& [key, value, flag] :
+       {std::tuple("cp_comm", "a2a", "--cp-comm"), std::tuple("tp_overlap", "true", "--tp-overlap")}) {
+    const auto e = estimated(stack, {{key, value}, {"tp", "1"}}, false);
+    ASSERT_TRUE(e.ok()) << e.error().text();
+    EXPECT_TRUE(std::any_of(e->warnings.begin(), e->warnings.end(),
+                            [f = flag](const std::string& w) { return w.starts_with(f) && w.ends_with(" is 1"); }));
+  }
+  const auto quiet = estimated(stack, {{"tp", "2"}}, false);
+  ASSERT_TRUE(quiet.ok());
+  EXPECT_TRUE(quiet->warnings.empty());
+}
+
+TEST(Software, SwitchesOfExpertsAreOfModelsWithExperts) {
+  const Stack& stack = **catalogues().stacks.find("megatron");
+  for (const auto& [key, value] : {std::pair("ep_overlap", "true"), std::pair("fused_experts", "true"),
+                                   std::pair("dispatcher", "deepep"), std::pair("imbalance", "1.5")}) {
+    const auto e = estimated(stack, {{key, value}}, false);
+    ASSERT_FALSE(e.ok()) << key;
+    EXPECT_EQ(e.error().what, "the model has no experts");
+  }
+}
+
+TEST(Software, HeadsThatCannotBeDealtAreRefused) {
+  const Stack& stack = **catalogues().stacks.find("megatron");
+  EXPECT_TRUE(estimated(stack, {{"tp", "2"}, {"cp", "4"}, {"cp_comm", "a2a"}}, false).ok());
+  const auto e = estimated(stack, {{"tp", "4"}, {"cp", "4"}, {"cp_comm", "a2a"}}, false);
+  ASSERT_FALSE(e.ok());
+  EXPECT_EQ(e.error().where, "--cp");
+  EXPECT_NE(e.error().what.find("8 kv heads"), std::string::npos) << e.error().text();
+}
+
+// A type is stored where some option of the stack stores it.
+TEST(Software, MomentsAreKeptInTypesOfTheStack) {
+  for (const Stack& stack : catalogues().stacks.all()) {
+    for (const Dtype dtype : {Dtype::fp32, Dtype::bf16, Dtype::fp16, Dtype::fp8}) {
+      const auto e = estimated(stack, {{"moment_dtype", name(dtype)}}, false);
+      const bool has = std::find(stack.moments.begin(), stack.moments.end(), dtype) != stack.moments.end();
+      EXPECT_EQ(e.ok(), has) << stack.full_name() << " " << name(dtype) << (e ? "" : ": " + e.error().text());
+    }
+  }
+  const Stack& stack = **catalogues().stacks.find("textbook");
+  for (const char* key : {"weight_dtype", "grad_dtype", "master_dtype", "moment_dtype"}) {
+    for (const char* dtype : {"fp4", "int8", "tf32"}) EXPECT_FALSE(estimated(stack, {{key, dtype}}, false).ok());
+  }
+}
+
+}  // namespace
+}  // namespace preflop
