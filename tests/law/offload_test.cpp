@@ -138,6 +138,22 @@ TEST(Offload, HostMemoryIsANodesAndCounts) {
   EXPECT_EQ(memory_estimate<double>(c.a, cluster).verdict, Verdict::no);
 }
 
+// Of a part of the states the host needs that part: where half fits and all does not, the verdicts say so, and the
+// plan's tables with them (Search).
+TEST(Offload, OfAPartTheHostNeedsThePart) {
+  Recipe r = on("megatron");
+  Cluster cluster = machine();
+  const auto need = [&](double share) {
+    r.offload.optimizer = share;
+    return memory_estimate<double>(run(llama(kSmall), stack("megatron"), r).a, cluster);
+  };
+  const double all = need(1).host->number();
+  EXPECT_NEAR(need(0.5).host->number(), all / 2, 1);
+  cluster.platform.data["host_bytes"].value = 0.7 * all;
+  EXPECT_EQ(need(1).verdict, Verdict::no);
+  EXPECT_EQ(need(0.5).verdict, Verdict::fits);
+}
+
 // Nodes that hold several stages.
 TEST(Offload, TheFullestNodeIsFoundAmongStages) {
   Layout l;
