@@ -244,6 +244,18 @@ Entry Validator::entry(const Reading& r, const Predicted& p, const RowRequest& r
   return out;
 }
 
+// What is said of the run of a row that repeats another.
+void Validator::add_unscored(const Row& row, const std::string& stem, std::vector<Entry>& entries) {
+  Row first = row;
+  std::erase(first.flags, "duplicate");
+  const RowRequest request = this->request(first, stem);
+  static const Predicted kNothing;
+  const Predicted& p = request.skip ? kNothing : predict(request);
+  const std::size_t n = request.readings.size();
+  for (std::size_t i = 0; i < n && n <= entries.size(); ++i)
+    entries[entries.size() - n + i].unscored = std::make_shared<const Entry>(entry(request.readings[i], p, request));
+}
+
 RowVerdict Validator::add(const Row& row, const std::string& stem, std::vector<Entry>& entries) {
   RowRequest request = this->request(row, stem);
   static const Predicted kNothing;
@@ -271,6 +283,7 @@ RowVerdict Validator::add(const Row& row, const std::string& stem, std::vector<E
     e.flags = flags;
     entries.push_back(std::move(e));
   }
+  if (row.flag("duplicate")) add_unscored(row, stem, entries);
   return {request.states_enough, request.measures, row.flag("duplicate"), request.skip ? request.skip : p.skip};
 }
 

@@ -31,7 +31,8 @@ struct Entry {
   std::shared_ptr<const std::vector<std::string>> assumed, not_modelled, flags;  // of the row, shared by its entries
   std::string convention;  // of TFLOP/s or MFU that were converted; empty: measured as such
   Skip skip;
-  double model_flops_rate = 0;  // time: palm FLOPs a step / (GPUs x peak): seconds at an MFU of 1
+  std::shared_ptr<const Entry> unscored;  // of a row that repeats another, which is scored: what this one would be
+  double model_flops_rate = 0;            // time: palm FLOPs a step / (GPUs x peak): seconds at an MFU of 1
   // Memory: whose residuals are alike ("megatron reserved", "megatron-deepspeed device sm70"), the model, and the
   // part of the prediction that is proportional to a fitted parameter, with the parameter's name and the source to
   // whose rows it was fitted; 0 and empty where none was.
@@ -94,6 +95,7 @@ class Validator {
   const Predicted& predict(const RowRequest& row);
   static void keep_kinds(Predicted& p, const Estimate& e, const Stack& stack);
   Entry entry(const Reading& reading, const Predicted& p, const RowRequest& row) const;
+  void add_unscored(const Row& row, const std::string& stem, std::vector<Entry>& entries);
 
   const Catalogues* catalogues_;
   const RowWords* words_;

@@ -1,6 +1,7 @@
 // docs/user-cases.md: questions that users asked about memory, what they saw, and what preflop says.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "src/base/csv.hpp"
@@ -18,6 +19,7 @@ std::string observed(const Entry& e) {
 }
 
 std::string said(const Entry& e) {
+  if (e.unscored) return said(*e.unscored);
   if (e.skip) return e.skip.reason;
   if (e.metric == "fit.verdict") return e.predicted_verdict;
   return fmt::format("{} ({}{} %)", text::gib(e.predicted.value_or(0), 2), e.error.value_or(0) < 0 ? "" : "+",
@@ -37,6 +39,9 @@ std::string case_rows(const std::map<std::string, std::vector<const Entry*>>& ro
       saw += (saw.empty() ? "" : ", ") + observed(*e);
       if (says.find(one) == std::string::npos) says += (says.empty() ? "" : ", ") + one;
     }
+    const bool twice =
+        std::any_of(entries.begin(), entries.end(), [](const Entry* e) { return e->unscored != nullptr; });
+    if (twice) says += "; scored as a row of another source";
     if (!saw.empty()) out += fmt::format("| {} | {} | {} |\n", id, saw, says);
   }
   return out;

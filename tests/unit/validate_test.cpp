@@ -64,6 +64,32 @@ TEST(Validate, ErrorIsPredictedOverMeasuredLessOne) {
   EXPECT_EQ(r.entries[2].measured_verdict, "ran");
 }
 
+// A row that repeats another is not scored, and yet told what its run would take; the page of users' questions shows
+// it.
+TEST(Validate, WhatRepeatsAnotherRowIsSaidAndNotScored) {
+  const std::string head = std::string(kHead).substr(0, std::string(kHead).size() - 1) + ",flags\n";
+  const std::string row = std::string("a,") + kRow + "10,,,,60,allocated,";
+  const Report scored = run(head + row + ",\n"), repeated = run(head + row + ",duplicate\n");
+  ASSERT_EQ(scored.entries.size(), repeated.entries.size());
+  for (std::size_t i = 0; i < scored.entries.size(); ++i) {
+    const Entry &one = scored.entries[i], &two = repeated.entries[i];
+    EXPECT_EQ(two.skip.reason, "duplicate of another row");
+    EXPECT_FALSE(two.predicted || two.error);
+    ASSERT_NE(two.unscored, nullptr);
+    EXPECT_EQ(one.unscored, nullptr);
+    EXPECT_EQ(two.unscored->predicted, one.predicted);
+    EXPECT_EQ(two.unscored->predicted_verdict, one.predicted_verdict);
+  }
+  Report asked =
+      run("id,stack,model,gpu,gpus,precision,seq,gbs,mbs,tp,recompute,peak_mem_gib,mem_kind,flags\n"
+          "uc17a,megatron,llama3-8b,h100-sxm,8,bf16,8192,64,1,2,none,60,allocated,duplicate\n",
+          "measured/user-cases.csv");
+  const auto page = user_case_page(asked);
+  ASSERT_TRUE(page.ok());
+  EXPECT_NE(page->find("| uc17a | 60.00 GiB allocated, ran | "), std::string::npos) << *page;
+  EXPECT_NE(page->find(" %), fits; scored as a row of another source |"), std::string::npos) << *page;
+}
+
 TEST(Validate, SpeedsBecomeSecondsOfAStep) {
   const Report tokens = run(std::string(kHead) + "a," + kRow + ",4096,,,,,\n");
   EXPECT_DOUBLE_EQ(*tokens.entries[0].measured, 64.0 * 8192 / (4096.0 * 8));
