@@ -25,11 +25,12 @@ enum class AttentionKernel : std::uint8_t { unfused, sdpa, fa1, fa2, fa3, cudnn 
 enum class LossKind : std::uint8_t { plain, inplace, fused, chunked, fused_linear, vocab_parallel };
 enum class RecomputeKind : std::uint8_t { none, selective, full, modules };
 
-// Which layers are recomputed in full; the others keep everything.
+// Which layers are recomputed in full, where it is not each by itself; with `first` and `every` the others keep all.
 enum class RecomputeLayers : std::uint8_t {
   all,
   first,  // full:N: the first N of every (virtual) stage
-  every   // selective-layer[:N]: every Nth of a stage
+  every,  // selective-layer[:N]: every Nth of a stage
+  units   // full:uniform:N: all, N neighbours together: the input of the first is kept
 };
 
 struct Recompute {
@@ -38,7 +39,8 @@ struct Recompute {
   std::vector<std::string> modules;  // modules: names that the stack defines
   RecomputeLayers which = RecomputeLayers::all;
 
-  bool some() const { return which != RecomputeLayers::all; }
+  bool some() const { return which == RecomputeLayers::first || which == RecomputeLayers::every; }
+  bool units() const { return which == RecomputeLayers::units; }
 };
 
 // What is kept in the host's memory instead of the GPU's.

@@ -35,7 +35,8 @@ const std::vector<Key>& request_keys() {
       {"master_dtype", "DTYPE", "numerics", "storage of master weights; none: the weights are their own", ""},
       {"moment_dtype", "DTYPE", "numerics", "storage of the optimizer's moments", ""},
 
-      {"recompute", "none|selective|full[:N]|MODULE,..", "memory", "activations recomputed in the backward pass", ""},
+      {"recompute", "none|selective|full[:[uniform:]N]|MODULE,..", "memory",
+       "activations recomputed in the backward pass", ""},
       {"attention", "NAME", "memory", "unfused, sdpa, fa1, fa2, fa3 or cudnn, as the stack has them", ""},
       {"loss", "NAME", "memory", "implementation of the loss", ""},
       {"compile", "", "memory", "torch.compile of the layers (--no-compile: off)", ""},

@@ -175,21 +175,26 @@ Result<std::vector<std::int64_t>> list_key(const Request& request, std::string_v
 
 namespace {
 
-// full:N, selective-layer, selective-layer:N. Empty: another word.
+// full:N, full:uniform:N, selective-layer, selective-layer:N. Empty: another word.
 Result<std::optional<Recompute>> some_layers(std::string_view text) {
-  static constexpr std::string_view kFirst = "full:", kEvery = "selective-layer";
+  static constexpr std::string_view kFirst = "full:", kUnits = "full:uniform:", kEvery = "selective-layer";
   const bool every = text == kEvery || text.starts_with("selective-layer:");
   if (!every && !text.starts_with(kFirst)) return std::optional<Recompute>();
   Recompute out;
   out.kind = RecomputeKind::full;
-  out.which = every ? RecomputeLayers::every : RecomputeLayers::first;
+  const bool units = text.starts_with(kUnits);
+  out.which = every ? RecomputeLayers::every : units ? RecomputeLayers::units : RecomputeLayers::first;
   out.layers = 2;  // every second layer, where no number is given
   if (text == kEvery) return std::optional<Recompute>(std::move(out));
-  const auto layers = parse_count(text.substr(text.find(':') + 1), "--recompute");
+  const auto layers = parse_count(text.substr(text.rfind(':') + 1), "--recompute");
   if (!layers) return layers.error();
   out.layers = layers->get();
   if (out.layers < 1 || out.layers > kLargestSize)
     return Error{"--recompute", text::quoted(text) + " names no layer", "a number of layers of 1 or more"};
+  if (units && out.layers == 1) {  // each by itself
+    out.which = RecomputeLayers::all;
+    out.layers = 0;
+  }
   return std::optional<Recompute>(std::move(out));
 }
 

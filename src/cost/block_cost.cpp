@@ -52,6 +52,19 @@ void set_routed_rows(Extents& extents, const Block& block, const Setting& settin
   extents[Axis::gathered] = extents[Axis::routed] * Count(mesh.etp);
 }
 
+// What a layer holds while others of its unit run backward: all that it would keep without recomputation.
+std::vector<SavedItem> unit_set(const Block& block, const Link& l, const SavedSet& saved, const Extents& extents,
+                                const Setting& setting) {
+  Setting whole = setting;
+  std::erase_if(whole.segments, [](const Segment* s) { return !s->compiled; });
+  std::vector<SavedItem> out = saved_set(block, l, extents, whole).kept;
+  std::erase_if(out, [&](const SavedItem& item) {
+    return item.store >= 0 && std::any_of(saved.kept.begin(), saved.kept.end(),
+                                          [&](const SavedItem& kept) { return kept.store == item.store; });
+  });
+  return out;
+}
+
 }  // namespace
 
 BlockCost analyse_weights(const Block& block, const Setting& setting) {
@@ -83,6 +96,8 @@ BlockCost analyse(const Block& block, const Setting& setting) {
   SavedSet saved = saved_set(block, l, out.extents, setting);
   for (const SavedItem& item : saved.kept) out.legal = out.legal && item.volume.elements.valid();
   out.walk = walk_backward(block, l, saved, out.extents, setting);
+  if (setting.in_units) out.unit = unit_set(block, l, saved, out.extents, setting);
+  if (setting.defers) out.deferred = deferred_set(block, l, out.extents, setting);
   out.saved = std::move(saved.kept);
   collect_work(out, block, l, setting);
   collect_collectives(out, block, l, setting);

@@ -29,6 +29,8 @@ struct Setting {
   // share for every expert, the rest dropped and the gaps padded.
   double imbalance = 1;
   double capacity_factor = 0;  // 0: dropless
+  bool in_units = false;       // layers are recomputed several at a time
+  bool defers = false;         // the gradients of weights wait for a pass of their own
 };
 
 struct WeightItem {
@@ -119,6 +121,10 @@ struct BlockCost {
   Extents extents;
   std::vector<WeightItem> weights;
   std::vector<SavedItem> saved;
+  // In units: what a layer holds beyond `saved` from when its unit is run forward again until its own backward pass.
+  std::vector<SavedItem> unit;
+  // Deferred: what is held between the backward pass of its input and that of its weights.
+  std::vector<SavedItem> deferred;
   Walk walk;
   std::vector<WorkItem> work;
   std::vector<CollectiveItem> collectives;

@@ -155,6 +155,24 @@ double element_width(Element element, const Setting& setting) {
   return element == Element::ids ? 8.0 : setting.activation_width;  // ids are int64
 }
 
+std::vector<SavedItem> deferred_set(const Block& block, const Link& link, const Extents& extents,
+                                    const Setting& setting) {
+  static constexpr std::string_view kWhy = "a product's gradient of its weight is input times gradient of the result";
+  Collector out(block, extents, setting);
+  for (std::size_t i = 0; i < block.ops.size(); ++i) {
+    const Op& op = block.ops[i];
+    if (op.kind != Kind::product || !op.weights[0].trains) continue;
+    const int index = static_cast<int>(i);
+    if (quantises(op, setting))
+      out.quantise(index, op, op.in[0].tensor);
+    else
+      out.store(index, op, Save::What::in, op.in[0].tensor, kWhy);
+    if (!link.gradient[slot(op.out)]) continue;
+    out.copy(index, op, Save::What::element, result_axes(block, op), setting.activation_width, kWhy);
+  }
+  return std::move(out.items);
+}
+
 SavedSet saved_set(const Block& block, const Link& link, const Extents& extents, const Setting& setting) {
   std::vector<int> segment(block.ops.size());
   for (std::size_t i = 0; i < block.ops.size(); ++i) segment[i] = segment_of(block.ops[i], setting);

@@ -23,6 +23,10 @@ int segment_of(const Op& op, const Setting& setting);
 bool replayed(const Op& op, const Setting& setting);
 double element_width(Element element, const Setting& setting);
 
+// What the gradients of weights read: inputs of products, each once, and the gradients of their results.
+std::vector<SavedItem> deferred_set(const Block& block, const Link& link, const Extents& extents,
+                                    const Setting& setting);
+
 SavedSet saved_set(const Block& block, const Link& link, const Extents& extents, const Setting& setting);
 
 }  // namespace preflop

@@ -84,6 +84,10 @@ EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
                            (*more > 0 ? text::bytes_iec(*more) + " more than without it" : std::string("as much")));
   if (a.recipe.recompute.some() && recomputes_all(a))
     out.warnings.push_back(recompute_text(a.recipe.recompute) + ": no stage has more layers, so all are recomputed");
+  if (const std::optional<double> more = units_hold_more(a, cluster); more && *more >= 0)
+    out.warnings.push_back(recompute_text(a.recipe.recompute) + " costs memory: the peak is " +
+                           (*more > 0 ? text::bytes_iec(*more) + " above that of full" : std::string("that of full")) +
+                           ", as a unit is alive whole while it is recomputed");
   warn_of_host(out, a, cluster);
   for (const std::string& note : a.model->notes) out.warnings.push_back("the model: " + note);
   if (!out.step && !cluster.memory_only) out.warnings.push_back("no step time: " + missing_rates(a, cluster));

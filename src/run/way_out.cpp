@@ -123,17 +123,33 @@ class Finder {
     }
   }
 
+  // Where the inputs of layers that are recomputed one by one are what is too much: several of them together.
+  void recompute_together(std::vector<Way>& out, const Way& from) const {
+    const auto& known = a_.stack->recompute_layers;
+    const Recompute& base = from.recipe.recompute;
+    if (base.kind != RecomputeKind::full || base.which != RecomputeLayers::all) return;
+    if (std::find(known.begin(), known.end(), RecomputeLayers::units) == known.end()) return;
+    for (const std::int64_t layers : {2, 3, 4, 5, 8}) {
+      Recipe r = from.recipe;
+      r.recompute.which = RecomputeLayers::units;
+      r.recompute.layers = layers;
+      add(out, from, r, "--recompute " + recompute_text(r.recompute));
+    }
+  }
+
   std::vector<Way> neighbours(const Way& from) const {
     std::vector<Way> out;
     const Recipe& base = from.recipe;
     for (const auto& [kind, text] : {std::pair(RecomputeKind::selective, "--recompute selective"),
                                      std::pair(RecomputeKind::full, "--recompute full")}) {
-      if (!base.recompute.some() && (base.recompute.kind == kind || base.recompute.kind == RecomputeKind::full))
+      if (base.recompute.which == RecomputeLayers::all &&
+          (base.recompute.kind == kind || base.recompute.kind == RecomputeKind::full))
         continue;
       Recipe r = base;
       r.recompute = {kind, 0, {}};
       add(out, from, r, text);
     }
+    recompute_together(out, from);
     offload(out, from);
     if (base.micro_batch % 2 == 0) {
       Recipe r = base;

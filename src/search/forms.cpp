@@ -37,6 +37,8 @@ BlockCost marked_block(std::int64_t index, const Block& real, bool largest) {
     out.walk.alive.push_back(item == Item::kept || item == Item::kept_logits);
   }
   out.walk.transients.push_back({Tag::block_add, "", marked(index, Item::transients), 1});
+  out.unit.push_back({Tag::block_add, Save::What::in, marked(index, Item::unit), 1, 0, false, ""});
+  out.deferred.push_back({Tag::block_add, Save::What::in, marked(index, Item::deferred), 1, 0, false, ""});
   for (const Item item : {Item::dense, Item::tied, Item::with_head, Item::expert})
     out.weights.push_back(marked_weight(index, item));
   if (largest) {
@@ -135,6 +137,8 @@ Items items_of(const BlockCost& block) {
       at(s.is_logits ? Item::early_logits : Item::early) += s.bytes();
   }
   for (const TransientItem& t : block.walk.transients) at(Item::transients) += t.bytes();
+  for (const SavedItem& s : block.unit) at(Item::unit) += s.bytes();
+  for (const SavedItem& s : block.deferred) at(Item::deferred) += s.bytes();
   for (const WeightItem& w : block.weights) {
     const Item item = w.expert() ? Item::expert : w.owned ? Item::dense : w.with_head ? Item::with_head : Item::tied;
     at(item) += w.volume.elements.real();

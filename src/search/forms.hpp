@@ -23,12 +23,14 @@ enum class Item : std::uint8_t {
   early,        // saved, and freed before that instant
   early_logits,
   transients,
+  unit,       // held while another layer of its unit runs backward (BlockCost::unit)
+  deferred,   // held until the gradients of weights are made
   dense,      // weights on the dense mesh
   tied,       // not owned: the embedding of the same stage has it
   with_head,  // not owned: the head of the same stage has it
   expert      // weights on the expert mesh
 };
-inline constexpr int kItems = 9;
+inline constexpr int kItems = 11;
 using Items = std::array<double, kItems>;
 Items items_of(const BlockCost& block);
 

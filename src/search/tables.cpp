@@ -252,6 +252,10 @@ const Structure& Tables::structure(const Position& at) {
     out.exists = !rule || rule->layers != split->layers;
     if (!out.exists) return out;
   }
+  if (Status s = check_units(model, *split, question_.recipe.recompute); !s) {
+    out.refused = s.error();
+    return out;
+  }
   out.layers_per_stage = *choice;
   Recipe recipe = question_.recipe;
   recipe.layout = layout;

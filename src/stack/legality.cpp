@@ -213,7 +213,7 @@ Status check_offload(const Stack& stack, const Recipe& r) {
   if (o.optimizer > 0 && r.layout.zero == 0)
     return Error{"--offload", "the host keeps sharded optimizer states only", "--zero 1 or more"};
   if (o.activations == 0) return Nothing{};
-  const bool checkpoints = r.recompute.kind == RecomputeKind::full && !r.recompute.some();
+  const bool checkpoints = r.recompute.kind == RecomputeKind::full && r.recompute.which == RecomputeLayers::all;
   if (stack.offloads("checkpoints") && checkpoints && !o.some_layers()) return Nothing{};
   if (!stack.offloads("activations")) return refuse("does not move activations to the host so");
   if (r.recompute.kind != RecomputeKind::none) return refuse("moves activations or recomputes them, not both");

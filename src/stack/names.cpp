@@ -29,7 +29,8 @@ constexpr std::pair<LossKind, const char*> kLosses[] = {{LossKind::plain, "plain
                                                         {LossKind::vocab_parallel, "vocab-parallel"}};
 
 constexpr std::pair<RecomputeLayers, const char*> kLayers[] = {{RecomputeLayers::first, "full:N"},
-                                                               {RecomputeLayers::every, "selective-layer:N"}};
+                                                               {RecomputeLayers::every, "selective-layer:N"},
+                                                               {RecomputeLayers::units, "full:uniform:N"}};
 
 template <class E, std::size_t N>
 std::optional<E> find(const std::pair<E, const char*> (&table)[N], std::string_view text) {
@@ -99,6 +100,7 @@ std::string recompute_text(const Recompute& recompute) {
   const std::string some = std::to_string(recompute.layers);
   if (recompute.which == RecomputeLayers::first) return "full:" + some;
   if (recompute.which == RecomputeLayers::every) return "selective-layer:" + some;
+  if (recompute.which == RecomputeLayers::units) return "full:uniform:" + some;
   std::string out;
   switch (recompute.kind) {
     case RecomputeKind::none:

@@ -16,7 +16,7 @@ std::optional<AttentionKernel> attention_kernel_of(std::string_view name);
 std::optional<LossKind> loss_kind_of(std::string_view name);
 const char* name(AttentionKernel kernel);
 const char* name(LossKind kind);
-// Of stack data: "full:N", "selective-layer:N".
+// Of stack data: "full:N", "selective-layer:N", "full:uniform:N".
 std::optional<RecomputeLayers> recompute_layers_of(std::string_view name);
 const char* name(RecomputeLayers layers);
 std::vector<std::string> recompute_layers_names();

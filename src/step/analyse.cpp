@@ -59,6 +59,8 @@ Setting setting_of(const Model& model, const Stack& stack, const Recipe& recipe,
   out.imbalance = recipe.imbalance;
   out.capacity_factor = recipe.capacity_factor;
   if (!model.is_layer(block)) return out;
+  out.in_units = recipe.recompute.units();
+  out.defers = splits_backward(recipe.layout);
   out.scaled = stack.precision(recipe.precision);
   // Of multi-token prediction no layer is among those that "some" speaks of (Megatron-LM
   // core/transformer/multi_token_prediction.py: block recomputation is skipped there).
@@ -74,6 +76,7 @@ Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Re
   if (Status s = check_legal(model, stack, recipe); !s) return s.error();
   Result<Split> split = split_model(model, stack, recipe.layout);
   if (!split) return split.error();
+  if (Status s = check_units(model, *split, recipe.recompute); !s) return s.error();
   Analysed out;
   out.model = &model;
   out.stack = &stack;
@@ -95,7 +98,7 @@ Result<Analysed> analyse_recipe(const Model& model, const Stack& stack, const Re
 }
 
 int block_kinds(const Model& model, const Recipe& recipe) {
-  const bool twins = recipe.recompute.some() || recipe.offload.some_layers();
+  const bool twins = recipe.recompute.some() || recipe.recompute.units() || recipe.offload.some_layers();
   return static_cast<int>(model.blocks.size()) * (twins ? 2 : 1);
 }
 
@@ -103,7 +106,8 @@ namespace {
 
 Status check_layers(const Stack& stack, const Recompute& recompute) {
   const auto& known = stack.recompute_layers;
-  if (!recompute.some() || std::find(known.begin(), known.end(), recompute.which) != known.end()) return Nothing{};
+  if (recompute.which == RecomputeLayers::all || std::find(known.begin(), known.end(), recompute.which) != known.end())
+    return Nothing{};
   std::string valid = "none, selective, full or modules of the stack";
   for (const RecomputeLayers which : known) valid += std::string(", ") + name(which);
   return Error{"--recompute", "stack " + stack.name + " does not run " + recompute_text(recompute), valid};

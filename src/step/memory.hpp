@@ -19,7 +19,7 @@ struct Analysed {
   const Stack* stack = nullptr;
   Recipe recipe;
   std::vector<Segment> segments;  // what the layers recompute; empty = nothing
-  std::vector<BlockCost> blocks;  // by block index; where only some layers are recomputed, twins follow
+  std::vector<BlockCost> blocks;  // by block index; where some layers are treated apart, twins follow
   std::vector<Stage> stages;
   std::string split_how;
   std::vector<std::int64_t> chunk_layers;  // of every virtual stage, in the order of the model
@@ -57,8 +57,13 @@ std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment,
 std::vector<Line> host_lines(const Analysed& a, const Stage& stage);
 // Does a layer of this block keep what it keeps on the host?
 bool offloads(const Model& model, const Recipe& recipe, int block);
+// Is a layer of this block one of those whose input nobody keeps: not the first of those recomputed together?
+bool inside_unit(const Model& model, const Recipe& recipe, int block);
 // Between two passes, with what they have kept so far.
 std::vector<Line> lines_between(const Analysed& a, const Stage& stage, double flights);
+// Of so many micro-batches whose gradients of inputs are made and those of weights are not (zero-bubble schedules),
+// what the latter read. The output layer's is made at once, as its operands are logits: an assumption.
+std::vector<Line> deferred_lines(const Analysed& a, const Stage& stage, double micro_batches);
 
 template <class N>
 MemoryEstimate<N> memory_estimate(const Analysed& a, const Cluster& cluster);

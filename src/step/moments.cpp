@@ -10,6 +10,8 @@ namespace {
 using moments::cost;
 using moments::runs;
 
+constexpr std::string_view kDeferred = "kept for the gradient of a weight";
+
 // Micro-batches whose logits wait with the rest. All of them under gpipe; else the backward of the loss
 // follows its forward at once, also on an interleaved stage, whose `flights` are those of its layers.
 double flights_of(const Analysed& a, int block, double flights) {
@@ -32,13 +34,43 @@ void add_saved(std::vector<Line>& out, const BlockCost& block, double layers, do
 
 // What waits on the GPU.
 void add_waiting(std::vector<Line>& out, const Analysed& a, int block, double layers, double flights) {
-  if (!offloads(*a.model, a.recipe, block)) add_saved(out, cost(a, block), layers, flights, nullptr);
+  if (offloads(*a.model, a.recipe, block) || inside_unit(*a.model, a.recipe, block)) return;
+  add_saved(out, cost(a, block), layers, flights, nullptr);
+}
+
+// Tensors that are alive for a time within the backward pass.
+void add_working(std::vector<Line>& out, const std::vector<SavedItem>& items, std::string_view what, double layers) {
+  for (const SavedItem& s : items)
+    out.push_back({Term::transients, what, name(s.tag), s.volume, s.width, layers, layers, s.source});
+}
+
+// The other layers of a unit, which has been run forward again, while its last one (of `walking`) runs backward.
+void add_unit(std::vector<Line>& out, const Analysed& a, const std::vector<BlockRun>& all, std::size_t walking) {
+  std::int64_t left = a.recipe.recompute.layers - 1;
+  for (std::size_t i = walking + 1; i-- > 0 && left > 0;) {
+    const std::int64_t others = std::min(all[i].count - (i == walking ? 1 : 0), left);
+    if (others <= 0) continue;
+    left -= others;
+    const BlockCost& block = cost(a, all[i].block);
+    add_working(out, block.unit, "recomputed", static_cast<double>(others));
+    if (inside_unit(*a.model, a.recipe, all[i].block))
+      add_working(out, block.saved, "recomputed", static_cast<double>(others));
+  }
 }
 
 void add_walk(std::vector<Line>& out, const BlockCost& block) {
   add_saved(out, block, 1, 1, &block.walk.alive);
   for (const TransientItem& t : block.walk.transients) {
     out.push_back({Term::transients, t.what, name(t.tag), t.volume, t.width, 1, 1, "backward walk of the block"});
+  }
+}
+
+// What the gradients of weights read, of the layers of the current micro-batch whose backward pass is over.
+void add_behind(std::vector<Line>& out, const Analysed& a, const std::vector<BlockRun>& all, std::size_t walking,
+                bool last_of_run) {
+  for (std::size_t i = walking; i < all.size(); ++i) {
+    const std::int64_t over = i > walking ? all[i].count : last_of_run ? all[i].count - 1 : 0;
+    if (over > 0) add_working(out, cost(a, all[i].block).deferred, kDeferred, static_cast<double>(over));
   }
 }
 
@@ -60,6 +92,9 @@ void add_activations(std::vector<Line>& out, const Analysed& a, const Stage& sta
   // While a layer runs backward the one before it comes back from the host.
   if (!last_of_run && all[walking].count > 1 && offloads(*a.model, a.recipe, all[walking].block))
     add_saved(out, cost(a, all[walking].block), 1, 1, nullptr);
+  const bool in_unit = a.recipe.recompute.units() && !a.model->at_end(all[walking].block);
+  if (in_unit && !last_of_run) add_unit(out, a, all, walking);
+  if (splits_backward(a.recipe.layout)) add_behind(out, a, all, walking, last_of_run);
   add_walk(out, cost(a, all[walking].block));
 }
 
@@ -109,6 +144,19 @@ std::vector<Line> lines_between(const Analysed& a, const Stage& stage, double fl
 
 bool offloads(const Model& model, const Recipe& recipe, int block) {
   return recipe.offload.activations > 0 && model.is_layer(block) && !model.at_end(block) && block == model.kind(block);
+}
+
+bool inside_unit(const Model& model, const Recipe& recipe, int block) {
+  return recipe.recompute.units() && model.is_layer(block) && block != model.kind(block);
+}
+
+std::vector<Line> deferred_lines(const Analysed& a, const Stage& stage, double micro_batches) {
+  std::vector<Line> out;
+  if (micro_batches <= 0) return out;
+  for (const BlockRun& run : stage.layers)
+    add_working(out, cost(a, run.block).deferred, kDeferred, static_cast<double>(run.count));
+  for (Line& line : out) line.copies *= micro_batches;
+  return out;
 }
 
 std::vector<Line> host_lines(const Analysed& a, const Stage& stage) {

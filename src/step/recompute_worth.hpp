@@ -12,6 +12,10 @@ namespace preflop {
 // without it: negative when it frees memory. Empty when nothing is recomputed.
 std::optional<double> recompute_keeps_more(const Analysed& a);
 
+// Bytes by which the fullest stage holds more than if every layer were recomputed by itself; empty unless several are
+// recomputed together.
+std::optional<double> units_hold_more(const Analysed& a, const Cluster& cluster);
+
 // Does every layer of every stage belong to those that are recomputed?
 bool recomputes_all(const Analysed& a);
 

@@ -74,7 +74,7 @@ class Player {
           now[i] = std::max(now[i], ready) + length;
           (t.forward ? forward_ : backward_)[slot(static_cast<std::int64_t>(i), t)] = now[i];
           out.busy[i] += length;
-          out.events[i].push_back({t.forward, t.micro, t.chunk, now[i] - length, now[i]});
+          out.events[i].push_back({t.forward, false, t.micro, t.chunk, now[i] - length, now[i]});
           alive[i] += t.forward ? 1 : -1;
           out.most_alive[i] = std::max(out.most_alive[i], alive[i]);
           ++at[i];

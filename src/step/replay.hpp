@@ -15,11 +15,15 @@ struct ReplayWork {
   std::vector<std::vector<double>> forward, backward;
   std::vector<std::vector<double>> weights;  // zb-*: of `backward`, what makes the gradients of weights and can wait
   double hop = 0;                            // from a rank to the next, both directions; the sender does not wait
+  // zb-*: of a micro-batch's activations, the share that the gradients of weights still need, per rank. Empty: that of
+  // the paper's models.
+  std::vector<double> kept = {};
 };
 
 // One pass of a rank, in the order of the rank.
 struct ReplayEvent {
   bool forward = true;
+  bool weights = false;  // zb-*: not backward, but the gradients of weights
   std::int64_t micro_batch = 0, chunk = 0;
   double start = 0, end = 0;  // seconds
 };

@@ -39,6 +39,7 @@ class ZeroBubble {
       out.seconds = std::max(out.seconds, r.now - r.first);
       out.busy.push_back(r.busy);
       out.most_alive.push_back(r.most_alive);
+      out.events.push_back(std::move(r.events));
     }
     return out;
   }
@@ -48,11 +49,17 @@ class ZeroBubble {
     double now = 0, first = 0, busy = 0;
     std::int64_t forwards = 0, backwards = 0, weights = 0, most_alive = 0;  // done
     std::vector<double> forward, backward;                                  // end of each, by micro-batch
+    std::vector<ReplayEvent> events;
   };
 
   // Micro-batches' worth of activations.
-  static double held(const Rank& r) {
-    return static_cast<double>(r.forwards - r.backwards) + kKept * static_cast<double>(r.backwards - r.weights);
+  double kept(std::int64_t i) const { return work_.kept.empty() ? kKept : work_.kept[static_cast<std::size_t>(i)]; }
+  double held(std::int64_t i) const {
+    const Rank& r = ranks_[static_cast<std::size_t>(i)];
+    return static_cast<double>(r.forwards - r.backwards) + kept(i) * static_cast<double>(r.backwards - r.weights);
+  }
+  static void note(Rank& r, bool forward, bool weights, std::int64_t micro, double seconds) {
+    r.events.push_back({forward, weights, micro, 0, r.now - seconds, r.now});
   }
   static void take(Rank& r, double ready, double seconds) {
     r.now = std::max(r.now, ready) + seconds;
@@ -63,8 +70,9 @@ class ZeroBubble {
   }
   void take_weights(std::int64_t i) {
     Rank& r = ranks_[static_cast<std::size_t>(i)];
-    take(r, 0, seconds_of(work_.weights, i));
-    ++r.weights;
+    const double seconds = seconds_of(work_.weights, i);
+    take(r, 0, seconds);
+    note(r, false, true, r.weights++, seconds);
   }
   // Forwards and backwards in the order of 1f1b, with as long a warm-up or twice that.
   bool forward_is_next(std::int64_t i) const {
@@ -91,8 +99,10 @@ class ZeroBubble {
       return waiting;
     }
     const bool forward = forward_is_next(i);
-    const double most = static_cast<double>((twice_ ? 2 : 1) * p_);
-    if (forward && waiting && held(r) + 1 > most) {
+    const double most = static_cast<double>(std::min((twice_ ? 2 : 1) * p_, m_));
+    // A forward pass adds a micro-batch's activations; a backward pass what it leaves to the weights beyond them.
+    const double more = forward ? 1 : std::max(kept(i) - 1, 0.0);
+    if (waiting && more > 0 && held(i) + more > most) {
       take_weights(i);
       return true;
     }
@@ -102,10 +112,13 @@ class ZeroBubble {
     if (forward) {
       if (r.forwards == 0) r.first = ready;
       take(r, ready, seconds_of(work_.forward, i));
+      note(r, true, false, r.forwards, seconds_of(work_.forward, i));
       r.forward[static_cast<std::size_t>(r.forwards++)] = r.now;
-      r.most_alive = std::max(r.most_alive, static_cast<std::int64_t>(std::ceil(held(r))));
+      r.most_alive = std::max(r.most_alive, static_cast<std::int64_t>(std::ceil(held(i))));
     } else {
-      take(r, ready, seconds_of(work_.backward, i) - seconds_of(work_.weights, i));
+      const double seconds = seconds_of(work_.backward, i) - seconds_of(work_.weights, i);
+      take(r, ready, seconds);
+      note(r, false, false, r.backwards, seconds);
       r.backward[static_cast<std::size_t>(r.backwards++)] = r.now;
     }
     return true;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "src/stack/stack_reader.hpp"
+
 namespace preflop {
 
 namespace {
@@ -139,7 +141,8 @@ Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stac
 
 namespace {
 
-// Is layer k of its chunk, the nth of its stage (both from 0), one of those that are recomputed or offloaded?
+// Is layer k of its chunk, the nth of its stage (both from 0), one of those that are recomputed or offloaded, or the
+// first of its unit?
 bool is_chosen(const Recipe& recipe, std::int64_t k, std::int64_t nth) {
   const Recompute& recompute = recipe.recompute;
   if (recipe.offload.some_layers()) return k < recipe.offload.activations;
@@ -148,6 +151,8 @@ bool is_chosen(const Recipe& recipe, std::int64_t k, std::int64_t nth) {
       return k < recompute.layers;
     case RecomputeLayers::every:
       return (nth + 1) % recompute.layers == 0;
+    case RecomputeLayers::units:
+      return k % recompute.layers == 0;
     case RecomputeLayers::all:
       break;
   }
@@ -178,6 +183,27 @@ std::vector<Stage> make_stages(const Model& model, const Split& split, const Rec
   out.back().head = true;
   return out;
 }
+
+// Megatron-LM core/transformer/transformer_block.py _checkpointed_forward takes N layers at a time and has no shorter
+// last unit; core/transformer/multi_token_prediction.py asserts one layer a unit.
+Status check_units(const Model& model, const Split& split, const Recompute& recompute) {
+  if (!recompute.units() || recompute.layers == 1) return Nothing{};
+  const auto refuse = [&](const std::string& why) {
+    return stage_error("--recompute", recompute_text(recompute) + ": " + why, "full, or a divisor of these layers");
+  };
+  if (model.mtp_layers() > 0)
+    return stage_error("--recompute",
+                       recompute_text(recompute) + " with multi-token prediction, whose layers are units of one",
+                       "full");
+  for (const std::int64_t layers : split.chunks) {
+    if (layers % recompute.layers != 0)
+      return refuse("units of " + std::to_string(recompute.layers) + " do not divide the " + std::to_string(layers) +
+                    " layers of a " + (split.chunks.size() > split.layers.size() ? "virtual stage" : "stage"));
+  }
+  return Nothing{};
+}
+
+bool splits_backward(const Layout& layout) { return layout.schedule.starts_with("zb-"); }
 
 double in_flight(const Layout& layout, std::int64_t stage, std::int64_t micro_batches) {
   if (layout.schedule == "gpipe") return static_cast<double>(micro_batches);

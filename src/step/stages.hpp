@@ -40,8 +40,16 @@ Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stac
                            const std::vector<double>& costs = {});
 
 // Where only some layers are recomputed or keep what they keep on the host, the others are twins of their kind
-// (Model::twin). Recompute and offload of `recipe` count, and vpp.
+// (Model::twin); where several are recomputed together, all but the first of them. Recompute and offload of `recipe`
+// count, and vpp.
 std::vector<Stage> make_stages(const Model& model, const Split& split, const Recipe& recipe);
+
+// Layers are recomputed in units (full:uniform:N) where these divide every virtual stage, and without multi-token
+// prediction, whose layers are recomputed one by one. Else an error.
+Status check_units(const Model& model, const Split& split, const Recompute& recompute);
+
+// Do gradients of weights have passes of their own: a zero-bubble schedule?
+bool splits_backward(const Layout& layout);
 
 // Micro-batches whose activations a stage holds at once, in units of the whole stage: min(pp - i, m)
 // for 1f1b, m for gpipe, chunks / vpp for interleaved schedules.

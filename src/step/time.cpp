@@ -136,6 +136,7 @@ std::optional<ReplayWork> replay_work(const Analysed& a, const Cluster& cluster)
     const StageTime<double> time = stage_time(a, stage, pieces, states, rates);
     out.forward.emplace_back(chunks, time.forward.number() / static_cast<double>(chunks));
     out.backward.emplace_back(chunks, time.backward.number() / static_cast<double>(chunks));
+    out.weights.emplace_back(chunks, time.weights.number() / static_cast<double>(chunks));
   }
   const BlockCost& layer = a.blocks[static_cast<std::size_t>(a.stages.front().layers.front().block)];
   out.hop = schedule_of(a.recipe, layer, static_cast<double>(cluster.nodes()), rates).hop.number();

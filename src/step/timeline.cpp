@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "src/step/time.hpp"
 
@@ -25,6 +26,24 @@ ReplayWork unit_work(const Layout& l) {
   const std::size_t chunks = static_cast<std::size_t>(l.vpp);
   out.forward.assign(static_cast<std::size_t>(l.pp), std::vector<double>(chunks, 1.0));
   out.backward = out.forward;
+  if (!splits_backward(l)) return out;
+  for (auto& of_rank : out.backward) of_rank.front() = 2;
+  out.weights = out.forward;
+  return out;
+}
+
+// Of what a micro-batch keeps on each stage, the share that stays for the gradients of weights.
+std::vector<double> kept_for_weights(const Analysed& a) {
+  std::vector<double> out;
+  for (const Stage& stage : a.stages) {
+    double all = 0, after = 0;
+    for (const BlockRun& run : stage.layers) {
+      const BlockCost& block = a.blocks[static_cast<std::size_t>(run.block)];
+      all += block.saved_bytes() * static_cast<double>(run.count);
+      for (const SavedItem& item : block.deferred) after += item.bytes() * static_cast<double>(run.count);
+    }
+    out.push_back(all > 0 ? after / all : 0);
+  }
   return out;
 }
 
@@ -39,8 +58,11 @@ class Recorder {
     std::int64_t alive = 0;  // chunks
     for (const ReplayEvent& pass : passes) {
       alive += pass.forward ? 1 : 0;
+      if (pass.weights) --deferred_;
       play(pass, static_cast<double>(alive) / static_cast<double>(a_.recipe.layout.vpp));
-      alive -= pass.forward ? 0 : 1;
+      if (pass.forward || pass.weights) continue;
+      --alive;
+      if (splits_backward(a_.recipe.layout)) ++deferred_;
     }
     const double end = passes.empty() ? 0 : passes.back().end;
     for (const Moment moment : {Moment::end_of_backward, Moment::reduction, Moment::optimizer_step})
@@ -52,7 +74,9 @@ class Recorder {
   void play(const ReplayEvent& pass, double alive) {
     const std::int64_t chunk = a_.recipe.layout.vpp > 1 ? pass.chunk : -1;
     MemoryPoint point{"forward", pass.micro_batch, chunk, {}, {}, alive, nullptr};
-    if (pass.forward) {
+    if (pass.forward || pass.weights) {
+      if (pass.weights) point.event = "weights";
+      point.deferred = static_cast<double>(deferred_);
       point.bytes = ledger(-1, alive);
       put(point, pass.start, pass.end);
       return;
@@ -77,14 +101,17 @@ class Recorder {
   void add(MemoryPoint point, Moment moment, double start, double end) {
     if (!has_moment(a_, stage_, moment)) return;
     point.bytes = ledger(static_cast<int>(moment), point.in_flight);
+    point.deferred = static_cast<double>(deferred_);
     put(point, start, end);
   }
 
   const Ledger<double>* ledger(int moment, double alive) {
-    const auto [it, fresh] = known_.try_emplace({moment, alive}, nullptr);
+    const auto [it, fresh] = known_.try_emplace({moment, alive, deferred_}, nullptr);
     if (!fresh) return it->second;
-    const std::vector<Line> lines =
+    std::vector<Line> lines =
         moment < 0 ? lines_between(a_, stage_, alive) : lines_at(a_, stage_, static_cast<Moment>(moment), alive);
+    const std::vector<Line> waiting = deferred_lines(a_, stage_, static_cast<double>(deferred_));
+    lines.insert(lines.end(), waiting.begin(), waiting.end());
     out_.ledgers.push_back(std::make_unique<Ledger<double>>(add_up<double>(lines, "")));
     return it->second = out_.ledgers.back().get();
   }
@@ -94,25 +121,26 @@ class Recorder {
   bool timed_;
   MemoryTimeline& out_;
   StageTimeline points_;
-  std::map<std::pair<int, double>, const Ledger<double>*> known_;
+  std::int64_t deferred_ = 0;
+  std::map<std::tuple<int, double, std::int64_t>, const Ledger<double>*> known_;
 };
 
 }  // namespace
 
 Result<MemoryTimeline> memory_timeline(const Analysed& a, const Cluster& cluster) {
   const Layout& l = a.recipe.layout;
-  if (l.schedule.starts_with("zb-"))
-    return Error{"--timeline", "the memory of " + l.schedule + " pass by pass is not built yet", "--schedule 1f1b"};
   MemoryTimeline out;
   out.micro_batches = a.recipe.micro_batches();
   out.played = micro_batches_played(a.recipe);
   if (out.played > kMostPasses / (l.pp * l.vpp))
     return Error{"--timeline", std::to_string(out.played) + " micro-batches at once are too many to show",
                  "a larger --micro-batch, or a schedule other than gpipe"};
-  const std::optional<ReplayWork> work = replay_work(a, cluster);
-  const Replay played = replay(l.schedule, work ? *work : unit_work(l), out.played);
+  const std::optional<ReplayWork> timed = replay_work(a, cluster);
+  ReplayWork work = timed ? *timed : unit_work(l);
+  if (splits_backward(l)) work.kept = kept_for_weights(a);
+  const Replay played = replay(l.schedule, work, out.played);
   for (std::size_t i = 0; i < a.stages.size(); ++i)
-    out.stages.push_back(Recorder(a, a.stages[i], work.has_value(), out).run(played.events[i]));
+    out.stages.push_back(Recorder(a, a.stages[i], timed.has_value(), out).run(played.events[i]));
   return out;
 }
 

@@ -19,6 +19,7 @@ Json timeline_json_value(const MemoryTimeline& timeline) {
                     {"start_seconds", or_null(p.start)},
                     {"end_seconds", or_null(p.end)},
                     {"in_flight", json_number(p.in_flight)},
+                    {"deferred", json_number(p.deferred)},
                     {"allocated", json_number(p.bytes->allocated.number())}};
       for (int t = 0; t < kTerms; ++t) point[name(static_cast<Term>(t))] = json_number(p.bytes->terms[t].number());
       points.push_back(std::move(point));
@@ -32,7 +33,7 @@ Json timeline_json_value(const MemoryTimeline& timeline) {
 }
 
 std::string timeline_csv(const MemoryTimeline& timeline) {
-  std::string out = "stage,event,micro_batch,chunk,start_seconds,end_seconds,in_flight,allocated";
+  std::string out = "stage,event,micro_batch,chunk,start_seconds,end_seconds,in_flight,deferred,allocated";
   for (int t = 0; t < kTerms; ++t) out += std::string(",") + name(static_cast<Term>(t));
   out += "\n";
   const auto known = [](std::int64_t v) { return v < 0 ? std::string() : std::to_string(v); };
@@ -41,7 +42,7 @@ std::string timeline_csv(const MemoryTimeline& timeline) {
     for (const MemoryPoint& p : stage.points) {
       out += std::to_string(stage.stage) + "," + std::string(p.event) + "," + known(p.micro_batch) + "," +
              known(p.chunk) + "," + seconds(p.start) + "," + seconds(p.end) + "," + shortest(p.in_flight) + "," +
-             shortest(p.bytes->allocated.number());
+             shortest(p.deferred) + "," + shortest(p.bytes->allocated.number());
       for (const Bytes<double>& term : p.bytes->terms) out += "," + shortest(term.number());
       out += "\n";
     }

@@ -1,5 +1,8 @@
 // Recomputation of some layers only, and of modules that are not always kernels of their own.
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
 
 #include "tests/support/draw.hpp"
 #include "tests/support/engine.hpp"
@@ -115,6 +118,126 @@ TEST(SomeLayers, AreRefusedWhereTheStackHasNoSuchPolicy) {
     EXPECT_EQ(a.error().where, "--recompute") << name;
     EXPECT_NE(a.error().what.find("full:2"), std::string::npos) << a.error().text();
   }
+}
+
+// full:uniform:N keeps the input of the first of N layers; what the others of a unit keep is alive while the last of
+// them runs backward. Here a stage of 8 layers, whose whole layer keeps `layer` bytes and its input `input`.
+TEST(Units, KeepOneInputAndHoldTheirLayers) {
+  Recipe none = some("megatron", RecomputeLayers::all, 0);
+  none.recompute = {};
+  const double layer = run(llama(kSmall), stack("megatron"), none).layer().saved_bytes();
+  const Case full = run_some("megatron", RecomputeLayers::all, 0);
+  const double input = full.layer().saved_bytes();
+  double least_kept = 0, most_held = 0;
+  for (const i64 n : {2, 4, 8}) {
+    const Case c = run_some("megatron", RecomputeLayers::units, n);
+    const auto units = static_cast<double>(kLayers / n);
+    const auto more = [&](Moment m) { return allocated(c, m) - allocated(full, m); };
+    EXPECT_EQ(more(Moment::loss), (units - kLayers) * input) << n;
+    // Waiting: an input a unit instead of one of each layer but the walking one; held: the first layer beyond its
+    // input, and all of those between it and the last.
+    EXPECT_EQ(more(Moment::last_layer_backward),
+              (units - (kLayers - 1)) * input + static_cast<double>(n - 1) * layer - input)
+        << n;
+    EXPECT_EQ(more(Moment::first_layer_backward), 0) << n;
+    if (n > 2) {
+      EXPECT_LT(more(Moment::loss), least_kept);
+      EXPECT_GT(more(Moment::last_layer_backward), most_held);
+    }
+    least_kept = more(Moment::loss);
+    most_held = more(Moment::last_layer_backward);
+  }
+}
+
+// What waits for a pipeline is inputs of units, as often as there are micro-batches in flight.
+TEST(Units, WaitInAPipelineByTheirInputs) {
+  const Case full = run_some("megatron", RecomputeLayers::all, 0, 2);
+  const Case c = run_some("megatron", RecomputeLayers::units, 4, 2);  // one unit a stage
+  const double input = full.layer().saved_bytes();
+  // Of the micro-batch that is not at work, a stage of four layers keeps one input instead of four.
+  EXPECT_EQ(allocated(c, Moment::first_layer_backward) - allocated(full, Moment::first_layer_backward), -3 * input);
+  EXPECT_EQ(allocated(c, Moment::first_layer_backward, 1) - allocated(full, Moment::first_layer_backward, 1), 0);
+}
+
+RC_GTEST_PROP(Units, OfOneLayerAreFullToTheBit, ()) {
+  const Architecture architecture = draw_architecture(2);
+  Recipe r = draw_recipe(architecture, stack("megatron"));
+  r.recompute = {RecomputeKind::full, 0, {}};
+  const Result<Case> full = try_run(architecture, stack("megatron"), r);
+  RC_PRE(full.ok());
+  r.recompute = {RecomputeKind::full, 1, {}, RecomputeLayers::units};
+  const Case one = run(architecture, stack("megatron"), r);
+  for (std::size_t stage = 0; stage < one.a.stages.size(); ++stage) {
+    for (int m = 0; m < kMoments; ++m)
+      RC_ASSERT(allocated(one, static_cast<Moment>(m), stage) == allocated(*full, static_cast<Moment>(m), stage));
+  }
+}
+
+// Units of kinds that alternate: every layer of the last unit but the last one is alive, each as its own kind.
+TEST(Units, HoldLayersOfSeveralKinds) {
+  Architecture a = llama(kSmall);
+  LayerRun wide = a.layers[0];
+  a.layers[0].count = wide.count = 1;
+  wide.kind.mlp.width = 1280;
+  a.layers = {a.layers[0], wide, a.layers[0], wide};
+  const auto at = [&](RecomputeLayers which, i64 n) { return run(a, stack("megatron"), some("megatron", which, n)); };
+  Recipe none = some("megatron", RecomputeLayers::all, 0);
+  none.recompute = {};
+  const Case plain = run(a, stack("megatron"), none);
+  const Case full = at(RecomputeLayers::all, 0), four = at(RecomputeLayers::units, 4);
+  const double narrow = plain.layer(0).saved_bytes(), broad = plain.layer(1).saved_bytes();
+  const double input = full.layer().saved_bytes();
+  EXPECT_GT(broad, narrow);
+  EXPECT_EQ(allocated(four, Moment::last_layer_backward) - allocated(full, Moment::last_layer_backward),
+            (1 - 3) * input + 2 * narrow + broad - input);
+}
+
+// The same passes in another grouping: no FLOP and no second more.
+TEST(Units, TakeTheTimeOfFull) {
+  static const MachineCatalogue machines = std::move(MachineCatalogue::load()).value();
+  const Cluster cluster = *machines.cluster("2xh100-sxm");
+  const Estimate full = estimate<double>(run_some("megatron", RecomputeLayers::all, 0, 2).a, cluster);
+  const Case units = run_some("megatron", RecomputeLayers::units, 4, 2);
+  const Estimate e = estimate<double>(units.a, cluster);
+  EXPECT_EQ(e.step->seconds.number(), full.step->seconds.number());
+  const Convention* hfu = find_convention("hfu");
+  EXPECT_EQ(flops_per_token<double>(units.a, *hfu, true).number(),
+            flops_per_token<double>(run_some("megatron", RecomputeLayers::all, 0, 2).a, *hfu, true).number());
+}
+
+// What costs memory says so; what saves it does not.
+TEST(Units, SayWhenTheyCostMemory) {
+  static const MachineCatalogue machines = std::move(MachineCatalogue::load()).value();
+  const Cluster cluster = *machines.cluster("1xh100-sxm");
+  const auto warned = [&](i64 n, i64 layers) {
+    Llama l = kSmall;
+    l.layers = layers;
+    l.vocab = 128;
+    const Case c = run(llama(l), stack("megatron"), some("megatron", RecomputeLayers::units, n));
+    const Estimate e = estimate<double>(c.a, cluster);
+    return std::any_of(e.warnings.begin(), e.warnings.end(),
+                       [](const std::string& w) { return w.find("costs memory") != std::string::npos; });
+  };
+  EXPECT_TRUE(warned(8, 8));
+  EXPECT_FALSE(warned(2, 64));
+}
+
+TEST(Units, AreRefusedWhereTheyDoNotDivide) {
+  const auto refusal = [&](const char* stack_name, i64 n, i64 pp, i64 vpp, const Architecture& a, i64 mtp) {
+    Recipe r = some(stack_name, RecomputeLayers::units, n, pp, vpp);
+    r.mtp = mtp;
+    const Result<Case> c = try_run(a, stack(stack_name), r);
+    return c ? std::string() : c.error().text();
+  };
+  const Architecture small = llama(kSmall);
+  EXPECT_EQ(refusal("megatron", 2, 2, 2, small, 0), "");
+  EXPECT_NE(refusal("megatron", 3, 1, 1, small, 0).find("do not divide the 8 layers of a stage"), std::string::npos);
+  EXPECT_NE(refusal("megatron", 4, 2, 2, small, 0).find("the 2 layers of a virtual stage"), std::string::npos);
+  EXPECT_NE(refusal("megatron", 16, 1, 1, small, 0).find("full:uniform:16"), std::string::npos);
+  EXPECT_NE(refusal("torchtitan", 2, 1, 1, small, 0).find("does not run full:uniform:2"), std::string::npos);
+  Architecture predicts = small;
+  predicts.mtp_layers = 1;
+  EXPECT_NE(refusal("megatron", 2, 1, 1, predicts, 1).find("multi-token prediction"), std::string::npos);
 }
 
 // Transformer Engine fuses the norm into the product behind it: recomputing "layernorm" frees nothing in a dense

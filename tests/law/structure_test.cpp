@@ -168,7 +168,7 @@ RC_GTEST_PROP(Kept, FullRecomputationKeepsTheInputAndNothingElse, ()) {
 
 RC_GTEST_PROP(Stages, HoldEveryLayerInOrderAndEachEndOnce, ()) {
   Draw d = draw();
-  d.recipe.recompute = draw_layers(d.recipe.recompute, *d.stack);
+  d.recipe.recompute = draw_layers(d.recipe, d.architecture, *d.stack);
   const Case c = d.analysed();
   RC_ASSERT(static_cast<i64>(c.a.stages.size()) == d.recipe.layout.pp);
   std::vector<i64> per_kind(c.model->blocks.size(), 0), expected(c.model->blocks.size(), 0);

@@ -18,7 +18,7 @@ Cluster cluster_of(i64 gpus) {
 void fullest_point_is_the_peak(const Stack& s) {
   const Architecture architecture = draw_architecture(2);
   Recipe r = draw_recipe(architecture, s);
-  r.recompute = draw_layers(r.recompute, s);
+  r.recompute = draw_layers(r, architecture, s);
   r.offload = draw_offload(r, s);
   const auto model = std::make_shared<Model>(build_model(architecture));
   Result<Analysed> a = analyse_recipe(*model, s, r);
@@ -58,6 +58,64 @@ TEST(Timeline, FullestPointIsThePeakToTheBit) {
     SCOPED_TRACE(s.name);
     EXPECT_TRUE(rc::check("fullest point is the peak on " + s.name, [&] { fullest_point_is_the_peak(s); }));
   }
+}
+
+// Zero-bubble schedules play within the memory that the estimate counts: the first stage reaches it to the bit (zb-2p:
+// all but one micro-batch), no stage passes it, every W frees what its B left, and nothing is left at the end.
+void zero_bubble_stays_within_the_peak() {
+  const Stack& s = **stacks().find("megatron@2023");
+  const Architecture architecture = draw_architecture(2);
+  Recipe r = draw_recipe(architecture, s);
+  r.recompute = {};
+  r.layout.vpp = 1;
+  r.layout.schedule = one_of<std::string>({"zb-h1", "zb-1p", "zb-2p"});
+  r.layout.pp = std::min<i64>(one_of<i64>({2, 3, 4}), architecture.layer_count());
+  r.global_batch = pick(1, 24) * r.micro_batch * r.layout.dp;
+  const auto model = std::make_shared<Model>(build_model(architecture));
+  const Result<Analysed> a = analyse_recipe(*model, s, r);
+  RC_PRE(a.ok() && r.layout.pp > 1);
+  const Cluster cluster = cluster_of(r.layout.world());
+  const MemoryEstimate<double> memory = memory_estimate<double>(*a, cluster);
+  const Result<MemoryTimeline> timeline = memory_timeline(*a, cluster);
+  RC_ASSERT(timeline.ok());
+  for (std::size_t i = 0; i < memory.stages.size(); ++i) {
+    double most = 0, alive = 0, before = 0;
+    for (const MemoryPoint& p : timeline->stages[i].points) {
+      const double bytes = p.bytes->allocated.number();
+      most = std::max(most, bytes);
+      alive = std::max(alive, p.in_flight);
+      RC_ASSERT(p.deferred >= 0);
+      if (p.event == "weights") RC_ASSERT(bytes < before);
+      before = bytes;
+    }
+    RC_ASSERT(timeline->stages[i].points.back().deferred == 0);
+    RC_ASSERT(most <= memory.stages[i].allocated.number());
+    const double limit = in_flight(r.layout, static_cast<i64>(i), r.micro_batches());
+    if (i > 0) continue;
+    const bool twice = r.layout.schedule == "zb-2p" && r.micro_batches() >= 2 * r.layout.pp;
+    RC_ASSERT(alive == limit - (twice ? 1 : 0));
+    if (!twice) RC_ASSERT(most == memory.stages[i].allocated.number());
+  }
+}
+
+TEST(Timeline, ZeroBubbleStaysWithinThePeak) {
+  EXPECT_TRUE(rc::check("zero-bubble schedules stay within the peak", zero_bubble_stays_within_the_peak));
+}
+
+// Korthikanti's layer of 34 s b h: the gradients of its weights read 14 s b h of inputs and 18 s b h of gradients of
+// results (32 s b h in the appendix of arXiv:2401.10241).
+TEST(Timeline, GradientsOfWeightsRead32OfEach34Bytes) {
+  const Stack& s = **stacks().find("megatron@2023");
+  Recipe r = recipe_for(s, 512);
+  r.layout.pp = 2;
+  r.layout.schedule = "zb-h1";
+  r.global_batch = 8;
+  const i64 h = 256;
+  const Case c = run(gpt({.h = h, .a = 4, .layers = 4}), s, r);
+  double bytes = 0;
+  for (const SavedItem& item : c.layer().deferred) bytes += item.bytes();
+  EXPECT_EQ(bytes, static_cast<double>(32 * 512 * h));
+  EXPECT_EQ(run(gpt({.h = h, .a = 4, .layers = 4}), s, recipe_for(s, 512)).layer().deferred.size(), 0u);
 }
 
 // A long steady state is played in part: the same levels, fewer repeats.

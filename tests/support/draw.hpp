@@ -91,6 +91,13 @@ inline Recompute draw_layers(Recompute r, const Stack& s) {
   r.layers = pick(1, 3);
   return r;
 }
+// The same, units of layers only where they divide every (virtual) stage.
+inline Recompute draw_layers(const Recipe& recipe, const Architecture& a, const Stack& s) {
+  Recompute r = draw_layers(recipe.recompute, s);
+  const i64 chunks = recipe.layout.pp * recipe.layout.vpp, each = a.layer_count() / chunks;
+  if (r.units() && (a.layer_count() % chunks != 0 || each % r.layers != 0)) r.layers = 1;
+  return r;
+}
 
 // Something on the host, where the stack and the rest of the recipe allow it.
 inline Offload draw_offload(const Recipe& r, const Stack& s) {

@@ -103,6 +103,10 @@ std::vector<Case> cases() {
                {{"tp", "2"}, {"ep", "8"}, {"etp", "1"}, {"pp", "4"}, {"recompute", "full"}, {"zero", "0"}})},
       {"megatron", "run.sh", request("llama3-70b", "64xh100-sxm", {{"tp", "4"}, {"pp", "4"}, {"recompute", "full:3"}})},
       {"megatron", "run.sh",
+       request("llama3-70b", "64xh100-sxm", {{"tp", "4"}, {"pp", "4"}, {"recompute", "full:uniform:5"}})},
+      {"megatron-bridge", "config.py",
+       request("llama3-70b", "64xh100-sxm", {{"tp", "4"}, {"pp", "4"}, {"recompute", "full:uniform:4"}})},
+      {"megatron", "run.sh",
        request("llama3-70b", "64xh100-sxm",
                {{"tp", "8"}, {"offload", "optimizer=0.5,activations=10"}, {"recompute", "none"}})},
       {"megatron-bridge", "config.py",
@@ -282,6 +286,28 @@ TEST(Import, ReadsLayoutsOfStages) {
   EXPECT_FALSE(chunks.contains("layers_per_stage"));
   for (const char* odd : {"'E|(t'", "'t*'", "'Q'", "'(((t)*9999)*9999'", "'E*99999999999999999999'"})
     keys(std::string("--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout ") + odd);
+}
+
+// How many layers are recomputed together, in today's options and in those of 2021 and 2022.
+TEST(Import, ReadsHowManyLayersAreRecomputedTogether) {
+  const std::string script =
+      "python pretrain_gpt.py --num-layers 8 --hidden-size 1024 --num-attention-heads 16 --vocab-size 1000 "
+      "--seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 64 ";
+  const std::string full = "--recompute-granularity full ";
+  for (const auto& [options, wanted] : std::vector<std::pair<std::string, std::string>>{
+           {full + "--recompute-method uniform --recompute-num-layers 4", "full:uniform:4"},
+           {full + "--recompute-method uniform --recompute-num-layers 1", "full"},
+           {full + "--recompute-method uniform", "full"},
+           {full + "--recompute-method block --recompute-num-layers 4", "full:4"},
+           {"--checkpoint-activations", "full"},
+           {"--checkpoint-activations --checkpoint-num-layers 2", "full:uniform:2"},
+           {"--recompute-granularity selective", "selective"}}) {
+    const auto r = import_megatron(script + options, "run.sh");
+    ASSERT_TRUE(r.ok()) << options;
+    EXPECT_EQ(r->keys.at("recompute"), wanted) << options;
+  }
+  for (const auto& [method, wanted] : {std::pair{"uniform", "full:uniform:4"}, std::pair{"block", "full:4"}})
+    EXPECT_EQ(whole_layers(method, "4"), wanted);
 }
 
 TEST(Import, RunsOfSamplesStayRunsOfSamples) {

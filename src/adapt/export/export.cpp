@@ -13,7 +13,7 @@ namespace {
 struct Format {
   const char* name;
   Result<Exported> (*write)(const Problem&, const Request&);
-  bool some_layers = false;  // it can recompute the first layers of a stage
+  bool some_layers = false;  // it can recompute the first layers of a stage, and several at a time
 };
 constexpr Format kFormats[] = {{"megatron", export_megatron, true}, {"megatron-bridge", export_megatron_bridge, true},
                                {"torchtitan", export_torchtitan},   {"deepspeed", export_deepspeed},
@@ -32,7 +32,7 @@ Result<Exported> export_to(const std::string& format, const Problem& problem, co
   for (const Format& f : kFormats) {
     if (format != f.name) continue;
     const Recompute& recompute = problem.analysed.recipe.recompute;
-    if (recompute.which == RecomputeLayers::every || (recompute.some() && !f.some_layers))
+    if (recompute.which == RecomputeLayers::every || (recompute.which != RecomputeLayers::all && !f.some_layers))
       return Error{"--to", format + " cannot say " + recompute_text(recompute), "--recompute none or full"};
     return f.write(problem, request);
   }

@@ -145,7 +145,7 @@ void training_options(Script& s, const Recipe& r) {
   if (r.recompute.kind == RecomputeKind::full) {
     s.option("--recompute-granularity", "full");
     s.option("--recompute-method", r.recompute.some() ? "block" : "uniform");
-    s.size("--recompute-num-layers", r.recompute.some() ? r.recompute.layers : 1);
+    s.size("--recompute-num-layers", std::max<std::int64_t>(r.recompute.layers, 1));
   } else if (r.recompute.kind != RecomputeKind::none) {
     s.option("--recompute-granularity", "selective");
     std::string modules = r.recompute.kind == RecomputeKind::selective ? "core_attn" : "";

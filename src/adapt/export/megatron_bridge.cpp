@@ -1,4 +1,6 @@
 // A configuration function of Megatron-Bridge.
+#include <algorithm>
+
 #include "src/adapt/export/python_config.hpp"
 #include "src/base/decimal.hpp"
 
@@ -53,7 +55,7 @@ Result<Exported> export_megatron_bridge(const Problem& p, const Request& request
     case RecomputeKind::full:
       c.set("model.recompute_granularity", quoted_python("full"));
       c.set("model.recompute_method", quoted_python(r.recompute.some() ? "block" : "uniform"));
-      c.set("model.recompute_num_layers", r.recompute.some() ? r.recompute.layers : std::int64_t{1});
+      c.set("model.recompute_num_layers", std::max<std::int64_t>(r.recompute.layers, 1));
       break;
     default: {
       std::string modules;

@@ -107,6 +107,11 @@ Result<Request> import_result(std::string_view text, const std::string& file, st
   return out;
 }
 
+std::string whole_layers(const std::string& method, const std::string& layers) {
+  if (method == "block") return "full:" + layers;
+  return layers.empty() || layers == "1" ? "full" : "full:uniform:" + layers;
+}
+
 void read_rest_line(std::string_view text, Request& out) {
   constexpr std::string_view kMark = "# preflop:";
   const std::size_t at = text.find(kMark);

@@ -24,6 +24,9 @@ Result<Request> import_torchtitan(std::string_view text, const std::string& file
 Result<Request> import_deepspeed(std::string_view text, const std::string& file);
 Result<Request> import_yaml(std::string_view text, const std::string& file);  // accelerate, nanotron
 
+// What Megatron's options of full recomputation say: block or uniform, and of how many layers.
+std::string whole_layers(const std::string& method, const std::string& layers);
+
 // What the comment line "# preflop: key=value ..." of an export says.
 void read_rest_line(std::string_view text, Request& out);
 

@@ -158,7 +158,8 @@ void read_memory(const Options& o, Request& out) {
   for (const std::string& module : o.values("--recompute-modules")) modules += (modules.empty() ? "" : ",") + module;
   if (granularity == "full" || o.has("--checkpoint-activations"))
     out.keys["recompute"] =
-        o.value("--recompute-method") == "block" ? "full:" + o.value("--recompute-num-layers") : "full";
+        whole_layers(o.value(o.has("--recompute-method") ? "--recompute-method" : "--checkpoint-method"),
+                     o.value(o.has("--recompute-num-layers") ? "--recompute-num-layers" : "--checkpoint-num-layers"));
   else if (granularity == "selective" || o.has("--recompute-activations"))
     out.keys["recompute"] = modules.empty() || modules == "core_attn" ? "selective" : modules;
   else

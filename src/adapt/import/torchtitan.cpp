@@ -95,9 +95,8 @@ void read_bridge(const Flat& f, Request& out) {
   for (const char c : at(f, "model.recompute_modules")) {
     if (c != '[' && c != ']' && c != '"' && c != '\'' && c != ' ') modules += c;
   }
-  const bool block = at(f, "model.recompute_method") == "block";
-  out.keys["recompute"] = granularity == "full" && block              ? "full:" + at(f, "model.recompute_num_layers")
-                          : granularity == "full"                     ? "full"
+  out.keys["recompute"] = granularity == "full"
+                              ? whole_layers(at(f, "model.recompute_method"), at(f, "model.recompute_num_layers"))
                           : granularity != "selective"                ? "none"
                           : modules.empty() || modules == "core_attn" ? "selective"
                                                                       : modules;
