@@ -38,6 +38,15 @@ void warn_of_host(EstimateOf<N>& out, const Analysed& a, const Cluster& cluster)
     out.warnings.push_back("no time of offloading: the link between " + cluster.gpu.id + " and its host is not known");
 }
 
+// ZeRO or FSDP over one rank (in a layout of tp and pp often so) is expected to save memory, and saves none.
+void warn_of_sharding(std::vector<std::string>& out, const Analysed& a) {
+  const Layout& l = a.recipe.layout;
+  const bool alone = shard_group(l, false) == 1 && (!has_experts(*a.model) || shard_group(l, true) == 1);
+  if (l.zero > 0 && alone && a.recipe.given.contains("zero"))
+    out.push_back("--zero " + std::to_string(l.zero) + " shards nothing: one rank holds each state (dp x cp is " +
+                  std::to_string(l.dp * l.cp) + ")");
+}
+
 // The rates that this recipe's time is made of: those below exact are assumed.
 void assume_rates(Cluster& cluster, const Recipe& recipe) {
   add_assumed_rung(cluster, peak_field(recipe.precision));
@@ -78,6 +87,7 @@ EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
     out.warnings.push_back("no verdict: the memory of " + cluster.gpu.id + " is not known" +
                            (why.empty() ? "" : ": " + why));
   }
+  warn_of_sharding(out.warnings, a);
   for (std::string& idle : idle_switches(*a.stack, a.recipe)) out.warnings.push_back(std::move(idle));
   if (const std::optional<double> more = recompute_keeps_more(a); more && *more >= 0)
     out.warnings.push_back("this recomputation frees nothing: a micro-batch keeps " +
