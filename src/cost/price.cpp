@@ -92,11 +92,12 @@ ProductPrice<N> product_price(const Reader<N>& r, std::string_view precision, co
   if (*kSustained[at] != '\0' && r.value(kSustained[at])) {
     out.rate = FlopsPerSecond<N>(r.datum(kSustained[at], "rate that large products keep", "FLOP/s"));
   } else if (kind != Operands::full && r.value(kBest[at])) {
-    out.rate = FlopsPerSecond<N>(r.datum(kBest[at], "best measured matmul rate", "FLOP/s") * share);
+    const N kept = kind == Operands::four ? share * r.gpu("gemm_share") : share;
+    out.rate = FlopsPerSecond<N>(r.datum(kBest[at], "best measured matmul rate", "FLOP/s") * kept);
   } else {
     const N peak = r.datum(peak_field(precision), "dense peak", "FLOP/s");
     const N kept = sheet_share(r) * r.gpu("sheet_gemm");
-    out.rate = FlopsPerSecond<N>(peak * (kind == Operands::four ? kept * share : kept));
+    out.rate = FlopsPerSecond<N>(peak * (kind == Operands::four ? kept * r.gpu("sheet_gemm4") : kept));
   }
   if (precision == "mxfp8" || precision == "fp8-blockwise")
     out.rate = FlopsPerSecond<N>(out.rate.number() * r.gpu("block_scaled"));
@@ -148,6 +149,8 @@ void set_links(Prices<N>& out, const Reader<N>& r, const Cluster& cluster) {
                                   r.stack("scaleup_use"));
   out.scaleout = BytesPerSecond<N>(r.datum("scaleout_bandwidth", "scale-out bandwidth", "B/s") *
                                    r.gpu("scaleout_share") * r.stack("network_share"));
+  out.scaleout_pairs = BytesPerSecond<N>(r.datum("scaleout_bandwidth", "scale-out bandwidth", "B/s") *
+                                         r.gpu("scaleout_pairs_share") * r.stack("network_share"));
   out.scaleup_latency = Seconds<N>(r.gpu("scaleup_latency") + r.stack("collective_launch"));
   out.scaleout_latency = Seconds<N>(r.gpu("scaleout_latency") + r.stack("collective_launch"));
 }
@@ -195,6 +198,7 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   out.host_expert = r.stack("host_expert") * host;
   out.host_mlp = r.stack("host_mlp");
   out.expert_launch = recipe.fused_experts ? N(0.0) : r.stack("expert_launch");
+  out.expert_cast_launch = recipe.fused_experts ? N(0.0) : r.stack("expert_cast_launch");
   out.expert_passes = recipe.fused_experts ? r.stack("fused_share") : r.stack("expert_passes");
   out.squared_relu_passes = r.stack("squared_relu_passes");
   out.biased_expert_passes = recipe.fused_experts ? r.stack("fused_share") : r.stack("biased_expert_passes");
@@ -211,6 +215,7 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   out.dp_hidden = recipe.dp_overlap ? r.stack("dp_hidden") : N(0.0);
   out.contention = r.stack("contention");
   out.gather_copies = r.stack("gather_copies");
+  out.tensor_hop = r.stack("tensor_hop");
   out.tail_elements = r.stack("tail_elements");
   out.tail_per_rank = r.stack("tail_per_rank");
   out.jitter = r.stack("jitter");
@@ -310,7 +315,7 @@ Seconds<N> Prices<N>::collective(CollectiveKind kind, double bytes, const RankGr
   if (kind == CollectiveKind::all_to_all && !stays) {
     const Bytes<N> near(read_off<N>(bytes * (members - 1) / n, "bytes to ranks of this node", "B"));
     const Bytes<N> far(read_off<N>(bytes * (n - members) / n, "bytes to ranks of other nodes", "B"));
-    return near / scaleup + far / scaleout + start;
+    return near / scaleup + far / scaleout_pairs + start;
   }
   const Bytes<N> sent(read_off<N>(bytes * rounds * (n - 1) / n, name(kind), "B"));
   return sent / bandwidth(group) + start;
@@ -331,7 +336,7 @@ Seconds<N> Prices<N>::exchange_rows(double bytes, const ExpertChoice& choice, co
   if (nodes <= 1 || !has_scaleout) return inner + latency(group);
   const Bytes<N> far(
       read_off<N>(one * places_reached(choice, nodes) * (nodes - 1) / nodes, "one copy per other node", "B"));
-  return Seconds<N>(larger(inner.number(), (far / scaleout).number())) + latency(group);
+  return Seconds<N>(larger(inner.number(), (far / scaleout_pairs).number())) + latency(group);
 }
 
 template <class N>

@@ -45,6 +45,7 @@ struct Prices {
   ProductPrice<N> head;                          // products that stay in 16 bits: output layer, routers
   BytesPerSecond<N> passes;                      // memory-bound passes
   BytesPerSecond<N> scaleup, scaleout;           // what a link delivers, per GPU and direction
+  BytesPerSecond<N> scaleout_pairs;              // the same to each rank by itself: exchanges of rows
   Seconds<N> scaleup_latency, scaleout_latency;  // per collective; times log2(ranks) across nodes
   double domain = 1;                             // GPUs that scale-up links join
   bool has_scaleout = false;
@@ -63,6 +64,7 @@ struct Prices {
   N dp_hidden;             // share of the compute beside which data-parallel exchanges run; 0: nothing hides them
   N gather_copies;         // times a gathered weight is copied before its use
   N contention;            // compute lost per second of an exchange that runs beside it
+  N tensor_hop;                    // seconds per rank where each tensor of sharded states is exchanged by itself
   N tail_elements, tail_per_rank;  // gradients of the last bucket: at least / per data-parallel rank
   N jitter;                        // per doubling of the nodes, of one micro-batch's compute
   N unfused_rate;                  // share of the 16-bit peak of unfused attention products
@@ -75,6 +77,7 @@ struct Prices {
   N tp_exposed_experts;       // tp_exposed in blocks with experts
   N etp_exposed;              // share of gathers and reductions over etp that nothing hides
   N expert_launch;            // seconds per local expert and grouped product
+  N expert_cast_launch;       // seconds per local expert and operand quantised by itself
   N squared_relu_passes;      // bytes of the kernels of a squared ReLU over those of a fused activation
   N expert_passes;            // bytes of activation and quantisation between grouped products over those counted
   N biased_expert_passes;     // the same of a chain of biases, clamps and gates

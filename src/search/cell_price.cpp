@@ -203,8 +203,7 @@ double Cells::seconds_of(const Structure& structure, const std::vector<const Blo
     runs_ready_ = !beside;
   }
   if (v.once.empty()) {
-    for (const StageRun<double>& run : runs_)
-      v.once.push_back(state_seconds(run.time.dense, run.time.expert, v.states, prices));
+    for (const StageRun<double>& run : runs_) v.once.push_back(state_seconds(run.time, v.states, prices));
   }
   return pipeline_seconds_ + once_a_step_seconds(runs_.data(), v.once.data(), runs_.size(), v.states, prices);
 }

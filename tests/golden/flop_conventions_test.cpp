@@ -3,7 +3,8 @@
 //   bridge       NVIDIA-NeMo/Megatron-Bridge docs/performance-summary-archive.md with
 //                src/megatron/bridge/training/utils/flop_utils.py (NeMo containers 25.09 and 26.06)
 //   nemo24       NVIDIA/NeMo docs/source/performance/performance_summary.md (container 24.07) with
-//                nemo/collections/common/metrics/perf_metrics.py; NVIDIA/Megatron-LM examples/llama/README.md
+//                nemo/collections/common/metrics/perf_metrics.py; NVIDIA/Megatron-LM examples/llama/README.md;
+//                huggingface/nanotron src/nanotron/models/llama.py get_flops
 //   narayanan    arXiv:2104.04473 section 5.1;  korthikanti  arXiv:2205.05198 appendix A
 //   palm, palm-no-embedding  pytorch/torchtitan docs/performance.md;  8n  bigscience-workshop/bigscience
 #include <gtest/gtest.h>
@@ -55,6 +56,7 @@ const std::vector<Published> kPublished = {
     {"nemotron4-340b", "nemo24", 4096, 8, 2105, 686, 326},
     {"llama2-7b", "nemo24", 1048576, 8, 1689, 536, 318},
     {"llama3-8b", "nemo24", 8192, 1, 57.91, 800, 13812},  // Megatron-LM examples
+    {"nanotron-llama-3.57b", "nemo24", 4096, 2, 25.67, 363.66, 14167.25},  // nanotron get_flops: the same formula
     // Further shapes of the same sources, by their formulas.
     {"llama2-7b", "nemo24", 4096, 1, 46.085, 0, 0},
     {"llama2-13b", "nemo24", 4096, 1, 87.176, 0, 0},

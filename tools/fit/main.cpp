@@ -52,6 +52,12 @@ std::string trait(const Run& run, const std::string& which) {
   return run.source;
 }
 
+void print_row(const Run& run, const std::vector<double>& errors) {
+  std::printf("row %s %s %s", run.source.c_str(), run.id.c_str(), run.fitted ? "fit" : "score");
+  for (const double e : errors) std::printf(" %+.1f", 100 * e);
+  std::printf(" %s\n", run.group.c_str());
+}
+
 void report(const std::vector<Run>& runs, const std::vector<double>& errors, bool rows) {
   std::map<std::string, Score> scores;
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -64,9 +70,7 @@ void report(const std::vector<Run>& runs, const std::vector<double>& errors, boo
   }
   for (const auto& [name, score] : scores) score.print(name);
   if (!rows) return;
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    std::printf("row %s %s %s %+.1f %s\n", runs[i].source.c_str(), runs[i].id.c_str(), runs[i].fitted ? "fit" : "score",
-                100 * errors[i], runs[i].group.c_str());
+  for (std::size_t i = 0; i < runs.size(); ++i) print_row(runs[i], {errors[i]});
 }
 
 std::vector<double> errors_of(const TimeParameters& p, const std::vector<Run>& runs) {
@@ -106,7 +110,8 @@ bool of_machine(const Parameter& p) { return p.owner.starts_with("gpu ") || p.ow
 // their priors, those that it shares with other GPUs fitted to these), and with nothing but its data sheet.
 struct Unseen {
   std::string gpu;
-  Score table, sheet;
+  std::vector<const Run*> rows;
+  Score table, sheet;                  // of `rows`, in their order
   Score trusted_table, trusted_sheet;  // of rows that nothing is said to be wrong with
 };
 std::vector<Unseen> unseen_gpus(const TimeParameters& fitted, const std::vector<Run>& runs) {
@@ -118,7 +123,7 @@ std::vector<Unseen> unseen_gpus(const TimeParameters& fitted, const std::vector<
     if (rows.size() < kLeast) continue;
     TimeParameters p = fitted;
     solve(p, runs, [&](const Run& run) { return run.gpu != gpu; }, {.steps = 12, .free = of_machine});
-    Unseen one{gpu, {}, {}, {}, {}};
+    Unseen one{gpu, rows, {}, {}, {}, {}};
     for (const Run* run : rows) {
       one.table.errors.push_back(run->predict(p) / run->measured - 1);
       one.sheet.errors.push_back(run->predict_by_sheet(p) / run->measured - 1);
@@ -284,6 +289,8 @@ int run(const std::vector<std::string>& args) {
       one.sheet.print(one.gpu + ", data sheet");
       one.trusted_table.print(one.gpu + ", kernel tables, unmarked");
       one.trusted_sheet.print(one.gpu + ", data sheet, unmarked");
+      for (std::size_t i = 0; has("--rows") && i < one.rows.size(); ++i)
+        print_row(*one.rows[i], {one.table.errors[i], one.sheet.errors[i]});
     }
     return 0;
   }

@@ -63,6 +63,7 @@ std::optional<Beside<N>> passes(StageTime<N>& stage, const Piece<N>& piece, cons
   stage.weights = stage.weights + piece.weights_sum * times;
   stage.dense += piece.dense * count;
   stage.expert += piece.expert * count;
+  stage.tensors += piece.tensors * count;
   if (states.zero < 3 || states.dense_ranks <= 1) return std::nullopt;
   constexpr double kGradient = 2;  // bytes of a gradient as the backward pass makes it
   const Seconds<N> gather = both(piece.dense, piece.expert, states.gather_width, states, "weights gathered");
@@ -265,7 +266,8 @@ struct OnceAStep {
 }  // namespace
 
 template <class N>
-StateSeconds<N> state_seconds(double dense, double expert, const StateTerms<N>& s, const Prices<N>& p) {
+StateSeconds<N> state_seconds(const StageTime<N>& stage, const StateTerms<N>& s, const Prices<N>& p) {
+  const double dense = stage.dense, expert = stage.expert;
   StateSeconds<N> out{zero<N>(), zero<N>(), zero<N>(), zero<N>(), zero<N>(), zero<N>(), zero<N>()};
   out.update = optimizer_seconds(dense, expert, s, p);
   if (s.host_update > 0) out.host = host_update_seconds(dense, expert, s, p);
@@ -284,6 +286,12 @@ StateSeconds<N> state_seconds(double dense, double expert, const StateTerms<N>& 
       leaf<N>(s.data_ranks, [] { return Origin{"data-parallel ranks", "", "dp x cp", {}}; }) * p.tail_per_rank;
   const N parameters = read_off<N>(dense + expert, "parameters", "");
   out.tail = out.exchanges * (smaller(parameters, larger(p.tail_elements, smallest)) / parameters);
+  if (s.zero == 0 || plain(p.tensor_hop) == 0) return out;
+  // Gathered and reduced tensor by tensor: each goes once round the ring of ranks, and the host is not ahead.
+  const N hops = read_off<N>(2 * stage.tensors * s.dense_ranks, "tensors gathered and reduced, times ranks", "");
+  const Seconds<N> rounds(hops * p.tensor_hop);
+  out.exchanges = out.exchanges + rounds;
+  out.tail = out.tail + rounds;
   return out;
 }
 
@@ -302,7 +310,7 @@ StepParts<N> compose(const StageRun<N>* stages, std::size_t n, const Schedule<N>
   OnceAStep<N> once{zero<N>(), zero<N>(), zero<N>()};
   for (std::size_t i = 0; i < n; ++i) {
     const StageTime<N>& stage = stages[i].time;
-    once.add(state_seconds(stage.dense, stage.expert, states, p), stage, states, p);
+    once.add(state_seconds(stage, states, p), stage, states, p);
   }
   const auto put = [&](Lost lost, const Seconds<N>& s) {
     Seconds<N>& at = out.parts[static_cast<std::size_t>(lost)];
@@ -340,7 +348,7 @@ double once_a_step_seconds(const StageRun<double>* stages, const StateSeconds<do
   template void add_piece(StageTime<N>&, const Piece<N>&, double, const StateTerms<N>&, const Prices<N>&);  \
   template void add_passes(StageTime<N>&, const Piece<N>&, double, const StateTerms<N>&, const Prices<N>&); \
   template void add_offload(StageTime<N>&, double, const StateTerms<N>&, const Prices<N>&);                 \
-  template StateSeconds<N> state_seconds(double, double, const StateTerms<N>&, const Prices<N>&);           \
+  template StateSeconds<N> state_seconds(const StageTime<N>&, const StateTerms<N>&, const Prices<N>&);      \
   template Schedule<N> schedule_of(const Recipe&, const BlockCost&, double, const Prices<N>&);              \
   template StepParts<N> compose(const StageRun<N>*, std::size_t, const Schedule<N>&, const StateTerms<N>&,  \
                                 const Prices<N>&);

@@ -48,6 +48,7 @@ struct StageTime {
   Seconds<N> forward, backward;
   Seconds<N> weights;            // of backward: products and additions of the gradients of weights
   double dense = 0, expert = 0;  // parameters on one GPU of the stage
+  double tensors = 0;            // that hold them
 };
 // `count` equal blocks, one after the other. With sharded weights (zero 3) the gathers and reductions of each
 // are laid beside its compute: what does not fit, and the compute that sharing the GPU costs, is dp_comm.
@@ -73,7 +74,7 @@ struct StateSeconds {
   Seconds<N> update, host;
 };
 template <class N>
-StateSeconds<N> state_seconds(double dense, double expert, const StateTerms<N>& states, const Prices<N>& prices);
+StateSeconds<N> state_seconds(const StageTime<N>& stage, const StateTerms<N>& states, const Prices<N>& prices);
 
 template <class N>
 struct StageRun {

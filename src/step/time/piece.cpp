@@ -38,6 +38,17 @@ double local_parameters(const BlockCost& block, bool expert) {
   return out;
 }
 
+double local_tensors(const BlockCost& block) {
+  double out = 0;
+  std::vector<int> merged;
+  for (const WeightItem& w : block.weights) {
+    if (!w.owned || std::find(merged.begin(), merged.end(), w.merge) != merged.end()) continue;
+    if (w.merge >= 0) merged.push_back(w.merge);
+    out += 1;
+  }
+  return out;
+}
+
 namespace {
 
 template <class N>
@@ -53,6 +64,7 @@ class Pricer {
     if (is_layer_) add_host();
     out_.dense = local_parameters(block_, false);
     out_.expert = local_parameters(block_, true);
+    out_.tensors = local_tensors(block_);
     out_.forward_sum = sum_of(out_.forward);
     out_.backward_sum = sum_of(out_.backward);
     return out_;
@@ -148,15 +160,20 @@ class Pricer {
   // Inputs and gradients are quantised before they are gathered: each rank its own shard.
   void add_casts(std::size_t i) {
     const WorkItem& w = block_.work[i];
-    const N bytes = group(w.tag) == "exp" ? prices_.cast_bytes * prices_.expert_passes : prices_.cast_bytes;
+    const bool expert = group(w.tag) == "exp";
+    const N bytes = expert ? prices_.cast_bytes * prices_.expert_passes : prices_.cast_bytes;
     double results = w.shape.results;
     for (std::size_t j = i + 1; j < block_.work.size(); ++j) {
       const WorkItem& other = block_.work[j];
       const bool together = w.shape.merge >= 0 && other.kind == Kind::product && other.shape.merge == w.shape.merge;
       if (together) results += other.shape.results;
     }
-    put(w, Lost::memory_bound, prices_.pass(w.shape.inputs, "elements quantised") * bytes,
-        prices_.pass(results, "elements quantised") * bytes);
+    const Seconds<N> each = expert ? Seconds<N>(leaf<N>(w.shape.groups, [] {
+                                       return Origin{"experts on this GPU", "", "experts / ep", {}};
+                                     }) * prices_.expert_cast_launch)
+                                   : Seconds<N>(N(0.0));
+    put(w, Lost::memory_bound, prices_.pass(w.shape.inputs, "elements quantised") * bytes + each,
+        prices_.pass(results, "elements quantised") * bytes + each);
   }
 
   double visible(const WorkItem& w, Visible rule) const {

@@ -27,6 +27,7 @@ struct Piece {
   Seconds<N> forward_sum, backward_sum;
   Seconds<N> weights_sum;        // of backward: products and additions of the gradients of weights
   double dense = 0, expert = 0;  // parameters on this GPU, before optimizer states or weights are sharded
+  double tensors = 0;            // that hold them
 };
 
 // `block` has been analysed under `recipe`; `is_layer`: not the embedding, not the head.
@@ -36,5 +37,7 @@ Piece<N> price_block(const BlockCost& block, const Recipe& recipe, bool is_layer
 // Parameters of a block on this GPU. A table shared with the embedding (`not owned`) is not counted again,
 // unless the stage has it as a copy of its own.
 double local_parameters(const BlockCost& block, bool expert);
+// Tensors that hold a block's parameters: weights of one launch are one.
+double local_tensors(const BlockCost& block);
 
 }  // namespace preflop
