@@ -39,14 +39,14 @@ void estimate_recipe(benchmark::State& state) {
 }
 BENCHMARK(estimate_recipe)->Unit(benchmark::kMicrosecond);
 
-// The schedules without a closed form are played, event by event: 24 stages and 192 micro-batches.
-void estimate_zero_bubble(benchmark::State& state) {
+// 24 stages and 192 micro-batches: in closed form, and played event by event.
+void estimate_stages(benchmark::State& state, const char* schedule) {
   Request request;
   request.model = "gpt3-175b";
   request.on = "96xa100-80";
   request.keys = {{"tp", "4"},
                   {"pp", "24"},
-                  {"schedule", "zb-1p"},
+                  {"schedule", schedule},
                   {"seq", "2048"},
                   {"global_batch", "192"},
                   {"stack", "megatron@2023"}};
@@ -54,7 +54,8 @@ void estimate_zero_bubble(benchmark::State& state) {
   if (!problem) return state.SkipWithError(problem.error().text().c_str());
   for (auto _ : state) benchmark::DoNotOptimize(estimate<double>(problem->analysed, problem->cluster));
 }
-BENCHMARK(estimate_zero_bubble)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(estimate_stages, 1f1b, "1f1b")->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(estimate_stages, zb_1p, "zb-1p")->Unit(benchmark::kMicrosecond);
 
 // Memory in full detail (every stage, moment and term), from a recipe: at most a millisecond.
 void memory_detail(benchmark::State& state, const Request& request) {

@@ -62,8 +62,28 @@ template Bytes<Traced> outside_allocator<Traced>(const Stack&, const Layout&, co
 
 namespace {
 
+// What equal stages have in common: states and buffers, and sums of the moments at which no micro-batch is alive.
 template <class N>
-StageMemory<N> stage_memory(const Analysed& a, const Stage& stage, const Gpu& gpu) {
+struct Rest {
+  const Stage* of = nullptr;
+  std::vector<Line> lines;
+  std::optional<Ledger<N>> sums[kMoments];
+
+  void serve(const Analysed& a, const Stage& stage) {
+    if (of != nullptr && same_work(*of, stage)) return;
+    *this = Rest{&stage, resting_lines(a, stage), {}};
+  }
+  Ledger<N> at(const Analysed& a, const Stage& stage, Moment moment, double flights) {
+    std::optional<Ledger<N>>& known = sums[static_cast<int>(moment)];
+    if (known) return *known;
+    const Ledger<N> sum = add_up<N>(lines_at(a, stage, moment, flights, lines), name(moment));
+    if (at_rest(moment)) known = sum;
+    return sum;
+  }
+};
+
+template <class N>
+StageMemory<N> stage_memory(const Analysed& a, const Stage& stage, const Gpu& gpu, Rest<N>& rest) {
   StageMemory<N> out;
   out.stage = stage.index;
   out.layers = stage.layer_count();
@@ -71,12 +91,11 @@ StageMemory<N> stage_memory(const Analysed& a, const Stage& stage, const Gpu& gp
   std::vector<N> candidates;
   double most = -1;
   const double flights = in_flight(a.recipe.layout, stage.index, a.recipe.micro_batches());
-  const std::vector<Line> resting = resting_lines(a, stage);
+  rest.serve(a, stage);
   for (int m = 0; m < kMoments; ++m) {
     const Moment moment = static_cast<Moment>(m);
     if (!has_moment(a, stage, moment)) continue;
-    const std::vector<Line> lines = lines_at(a, stage, moment, flights, resting);
-    const Ledger<N> ledger = add_up<N>(lines, name(moment));
+    const Ledger<N> ledger = rest.at(a, stage, moment, flights);
     parts.push_back({moment, ledger.terms[static_cast<int>(Term::activations)],
                      ledger.terms[static_cast<int>(Term::logits)] + ledger.terms[static_cast<int>(Term::transients)]});
     out.moments[m] = ledger.allocated;
@@ -195,7 +214,8 @@ void set_bands(MemoryEstimate<N>& out, const Stack& stack, const std::string& ar
 template <class N>
 MemoryEstimate<N> memory_estimate(const Analysed& a, const Cluster& cluster) {
   MemoryEstimate<N> out;
-  for (const Stage& stage : a.stages) out.stages.push_back(stage_memory<N>(a, stage, cluster.gpu));
+  Rest<N> rest;
+  for (const Stage& stage : a.stages) out.stages.push_back(stage_memory<N>(a, stage, cluster.gpu, rest));
   for (std::size_t i = 1; i < out.stages.size(); ++i) {
     if (out.stages[out.peak_stage].allocated < out.stages[i].allocated) out.peak_stage = i;
   }

@@ -49,6 +49,8 @@ bool has_moment(const Analysed& a, const Stage& stage, Moment moment);
 std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment);
 // The same while so many micro-batches (in units of the whole stage) are in flight instead of the most.
 std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment, double flights);
+// Between steps, or while only states are touched: no micro-batch is alive, and equal stages have equal lines.
+bool at_rest(Moment moment);
 // What is alive at every moment of the stage: states, buffers. Handed to lines_at, it is not counted again for each.
 std::vector<Line> resting_lines(const Analysed& a, const Stage& stage);
 std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment, double flights,

@@ -110,11 +110,6 @@ void add_held_outputs(std::vector<Line>& out, const Analysed& a, const Stage& st
   }
 }
 
-// Between steps, or while only states are touched.
-bool at_rest(Moment moment) {
-  return moment == Moment::init || moment == Moment::end_of_backward || moment == Moment::optimizer_step;
-}
-
 // The blocks of a stage, by position, that may be the fullest at a moment: of several, the fullest counts.
 std::vector<std::size_t> walking_blocks(const Analysed& a, const Stage& stage, Moment moment) {
   const std::vector<BlockRun> all = runs(a, stage);
@@ -130,6 +125,10 @@ std::vector<std::size_t> walking_blocks(const Analysed& a, const Stage& stage, M
 }
 
 }  // namespace
+
+bool at_rest(Moment moment) {
+  return moment == Moment::init || moment == Moment::end_of_backward || moment == Moment::optimizer_step;
+}
 
 std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment) {
   return lines_at(a, stage, moment, in_flight(a.recipe.layout, stage.index, a.recipe.micro_batches()));

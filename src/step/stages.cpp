@@ -7,6 +7,12 @@
 
 namespace preflop {
 
+bool same_work(const Stage& a, const Stage& b) {
+  const auto equal = [](const BlockRun& x, const BlockRun& y) { return x.block == y.block && x.count == y.count; };
+  return a.embedding == b.embedding && a.head == b.head &&
+         std::equal(a.layers.begin(), a.layers.end(), b.layers.begin(), b.layers.end(), equal);
+}
+
 namespace {
 
 Error stage_error(const char* where, std::string what, std::string valid) {

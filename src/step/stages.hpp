@@ -24,6 +24,9 @@ struct Stage {
   }
 };
 
+// The same blocks as often: equal work, equal states.
+bool same_work(const Stage& a, const Stage& b);
+
 // Layers per stage: the recipe's own split; else even; else, where the stack can, embedding and loss
 // count as slots; else equal middle stages with the rest on the first and last. Errors: more stages
 // than layers, a split that does not add up, no legal split. `how` says which rule was taken ("" = even).

@@ -60,12 +60,6 @@ StepEstimate<N> from_given_mfu(const Analysed& a, const Cluster& cluster, const 
   return out;
 }
 
-bool same_work(const Stage& a, const Stage& b) {
-  const auto equal = [](const BlockRun& x, const BlockRun& y) { return x.block == y.block && x.count == y.count; };
-  return a.embedding == b.embedding && a.head == b.head &&
-         std::equal(a.layers.begin(), a.layers.end(), b.layers.begin(), b.layers.end(), equal);
-}
-
 template <class N>
 StageTime<N> stage_time(const Analysed& a, const Stage& stage, const std::vector<Piece<N>>& pieces,
                         const StateTerms<N>& states, const Prices<N>& prices) {
