@@ -63,6 +63,18 @@ void assume_rates(Cluster& cluster, const Recipe& recipe) {
     cluster.assumed.push_back("scaleout_bandwidth=the scale-up bandwidth (not known for " + cluster.platform.id + ")");
 }
 
+template <class N>
+void stretch_band(EstimateOf<N>& out, const Analysed& a) {
+  if (!out.step || !out.step->high || !fills_memory(out.memory)) return;
+  const Parameter* slow = TimeParameters::built_in().find(
+      stack_owners(*a.stack), has_experts(*a.model) ? "band_high_full_moe" : "band_high_full_dense");
+  if (slow == nullptr) return;
+  const N end =
+      leaf<N>(slow->value, [&] { return Origin{"parameter", "", slow->source, slow->owner + ": " + slow->field}; });
+  out.step->high =
+      Seconds<N>(named(out.step->seconds.number() * end, "10 % of runs that fill the memory are slower", "s"));
+}
+
 }  // namespace
 
 template <class N>
@@ -74,6 +86,7 @@ EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
   out.memory = memory_estimate<N>(a, cluster);
   out.compute = compute_estimate<N>(a, *find_convention("palm"));
   out.step = step_estimate<N>(a, cluster, out.compute);
+  stretch_band(out, a);
   if (out.memory.verdict == Verdict::no) add_way_out(out, a);
   if (out.step && a.recipe.tokens) out.run = forecast(a, cluster, out);
   if (out.run && !out.run->cost)

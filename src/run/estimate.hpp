@@ -7,6 +7,14 @@
 
 namespace preflop {
 
+// Needs more than four fifths of the memory: of such runs some are slower than others like them, for their allocator
+// frees blocks and asks again. Stacks whose rows say so have a slow end of the band of their own for them.
+template <class N>
+bool fills_memory(const MemoryEstimate<N>& memory) {
+  constexpr double kLeft = 0.2;
+  return memory.margin && memory.capacity && plain(memory.margin->number()) < kLeft * plain(memory.capacity->number());
+}
+
 template <class N>
 EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster);
 

@@ -89,6 +89,10 @@ Ends conformal_ends(std::vector<double> ratios) {
   return {at(std::floor(0.1 * (n + 1))), at(std::ceil(0.9 * (n + 1)))};
 }
 
+bool has_full_end(const TimeParameters& p, const std::string& owner, bool moe) {
+  return p.find({owner}, moe ? "band_high_full_moe" : "band_high_full_dense") != nullptr;
+}
+
 std::vector<Ends> bands_of_others(const TimeParameters& p, const std::vector<Run>& runs, const Folds& folds,
                                   const std::vector<double>& errors) {
   constexpr std::size_t kLeast = 10;
@@ -97,18 +101,22 @@ std::vector<Ends> bands_of_others(const TimeParameters& p, const std::vector<Run
   for (std::size_t i = 0; i < runs.size(); ++i) {
     for (const std::string& owner : stack_owners(*runs[i].problem.stack)) {
       if (p.find({owner}, runs[i].moe ? "band_low_moe" : "band_low_dense") == nullptr) continue;
-      const std::string key = owner + (runs[i].moe ? " moe " : " dense ") + std::to_string(folds.of[i]);
+      const bool apart = has_full_end(p, owner, runs[i].moe);
+      const std::string key = owner + (runs[i].moe ? " moe " : " dense ") + (apart && runs[i].full ? "full " : "") +
+                              std::to_string(folds.of[i]);
       auto it = known.find(key);
       if (it == known.end()) {
-        std::vector<double> ratios;
+        std::vector<double> ratios, slow;  // `slow`: those that the slow end is of
         for (std::size_t k = 0; k < runs.size(); ++k) {
           const std::vector<std::string> owners = stack_owners(*runs[k].problem.stack);
           const bool alike = runs[k].moe == runs[i].moe && folds.of[k] != folds.of[i];
-          if (alike && std::find(owners.begin(), owners.end(), owner) != owners.end())
-            ratios.push_back(1 / (1 + errors[k]));
+          if (!alike || std::find(owners.begin(), owners.end(), owner) == owners.end()) continue;
+          ratios.push_back(1 / (1 + errors[k]));
+          if (!apart || runs[k].full == runs[i].full) slow.push_back(ratios.back());
         }
-        if (ratios.size() < kLeast) continue;
-        it = known.emplace(key, conformal_ends(std::move(ratios))).first;
+        if (slow.size() < kLeast) continue;
+        it =
+            known.emplace(key, Ends{conformal_ends(std::move(ratios)).low, conformal_ends(std::move(slow)).high}).first;
       }
       out.push_back(it->second);
       break;

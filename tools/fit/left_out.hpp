@@ -34,6 +34,9 @@ struct Ends {
 };
 Ends conformal_ends(std::vector<double> ratios);
 
+// Whether an owner's slow end is apart for runs that fill their memory.
+bool has_full_end(const TimeParameters& parameters, const std::string& owner, bool moe);
+
 // The band of every row that the left-out errors of the rows of other folds make: of the most special owner of its
 // stack that has a band of its own and ten such rows.
 std::vector<Ends> bands_of_others(const TimeParameters& parameters, const std::vector<Run>& runs, const Folds& folds,

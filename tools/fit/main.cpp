@@ -48,9 +48,12 @@ void set_bands(TimeParameters& p, const std::vector<Run>& runs, const std::vecto
     const Parameter& q = p.all()[i];
     if (!q.field.starts_with("band_")) continue;
     const bool low = q.field.starts_with("band_low"), moe = q.field.ends_with("_moe");
+    // A slow end of runs that fill their memory leaves the others to the ordinary one.
+    const bool full = q.field.starts_with("band_high_full"), apart = !low && has_full_end(p, q.owner, moe);
     std::vector<double> ratios;
     for (std::size_t k = 0; k < runs.size(); ++k) {
       const std::vector<std::string> owners = stack_owners(*runs[k].problem.stack);
+      if (apart && runs[k].full != full) continue;
       if (runs[k].moe == moe && std::find(owners.begin(), owners.end(), q.owner) != owners.end())
         ratios.push_back(1 / (1 + errors[k]));
     }

@@ -64,6 +64,7 @@ Result<bool> add(const Row& row, const std::string& stem, const SourceRules& rul
   run.gpu = run.problem.cluster.gpu.id;
   run.group = stem + " " + run.model + " " + run.gpu + " " + layout_key(run.problem.analysed.recipe);
   run.fitted = trusted(row);
+  run.full = fills_memory(memory_estimate<double>(run.problem.analysed, run.problem.cluster));
   run.compute = compute_estimate<double>(run.problem.analysed, *find_convention("palm"));
   out.push_back(std::move(run));
   return true;

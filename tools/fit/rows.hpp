@@ -16,6 +16,7 @@ struct Run {
   std::string group;  // one model, precision, software and layout: its rows share a weight
   bool moe = false;
   bool fitted = false;  // false: only scored (the source flags the row, or it is a simulator's)
+  bool full = false;    // fills its memory
   double weight = 1;
   double measured = 0;  // seconds
   Problem problem;
