@@ -64,7 +64,7 @@ struct Prices {
   N dp_hidden;             // share of the compute beside which data-parallel exchanges run; 0: nothing hides them
   N gather_copies;         // times a gathered weight is copied before its use
   N contention;            // compute lost per second of an exchange that runs beside it
-  N tensor_hop;                    // seconds per rank where each tensor of sharded states is exchanged by itself
+  N tensor_hop;            // seconds per rank where each tensor of sharded states is exchanged by itself
   N tail_elements, tail_per_rank;  // gradients of the last bucket: at least / per data-parallel rank
   N jitter;                        // per doubling of the nodes, of one micro-batch's compute
   N unfused_rate;                  // share of the 16-bit peak of unfused attention products

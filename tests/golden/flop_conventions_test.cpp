@@ -55,7 +55,7 @@ const std::vector<Published> kPublished = {
     {"llama2-70b", "nemo24", 4096, 4, 444.5, 768, 1728},
     {"nemotron4-340b", "nemo24", 4096, 8, 2105, 686, 326},
     {"llama2-7b", "nemo24", 1048576, 8, 1689, 536, 318},
-    {"llama3-8b", "nemo24", 8192, 1, 57.91, 800, 13812},  // Megatron-LM examples
+    {"llama3-8b", "nemo24", 8192, 1, 57.91, 800, 13812},                   // Megatron-LM examples
     {"nanotron-llama-3.57b", "nemo24", 4096, 2, 25.67, 363.66, 14167.25},  // nanotron get_flops: the same formula
     // Further shapes of the same sources, by their formulas.
     {"llama2-7b", "nemo24", 4096, 1, 46.085, 0, 0},

@@ -168,10 +168,11 @@ class Pricer {
       const bool together = w.shape.merge >= 0 && other.kind == Kind::product && other.shape.merge == w.shape.merge;
       if (together) results += other.shape.results;
     }
-    const Seconds<N> each = expert ? Seconds<N>(leaf<N>(w.shape.groups, [] {
-                                       return Origin{"experts on this GPU", "", "experts / ep", {}};
-                                     }) * prices_.expert_cast_launch)
-                                   : Seconds<N>(N(0.0));
+    const Seconds<N> each =
+        expert
+            ? Seconds<N>(leaf<N>(w.shape.groups, [] { return Origin{"experts on this GPU", "", "experts / ep", {}}; }) *
+                         prices_.expert_cast_launch)
+            : Seconds<N>(N(0.0));
     put(w, Lost::memory_bound, prices_.pass(w.shape.inputs, "elements quantised") * bytes + each,
         prices_.pass(results, "elements quantised") * bytes + each);
   }
