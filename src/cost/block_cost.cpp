@@ -90,17 +90,41 @@ BlockCost analyse_weights(const Block& block, const Setting& setting) {
   return out;
 }
 
-BlockCost analyse(const Block& block, const Setting& setting) {
-  BlockCost out = analyse_weights(block, setting);
-  const Link l = link(block, setting.mesh);
+namespace {
+
+void add_memory(BlockCost& out, const Block& block, const Link& l, const Setting& setting) {
   SavedSet saved = saved_set(block, l, out.extents, setting);
   for (const SavedItem& item : saved.kept) out.legal = out.legal && item.volume.elements.valid();
   out.walk = walk_backward(block, l, saved, out.extents, setting);
   if (setting.in_units) out.unit = unit_set(block, l, saved, out.extents, setting);
   if (setting.defers) out.deferred = deferred_set(block, l, out.extents, setting);
   out.saved = std::move(saved.kept);
+}
+
+void add_work(BlockCost& out, const Block& block, const Link& l, const Setting& setting) {
   collect_work(out, block, l, setting);
   collect_collectives(out, block, l, setting);
+}
+
+}  // namespace
+
+BlockCost analyse_memory(const Block& block, const Setting& setting) {
+  BlockCost out = analyse_weights(block, setting);
+  add_memory(out, block, link(block, setting.mesh), setting);
+  return out;
+}
+
+BlockCost analyse_work(const Block& block, const Setting& setting) {
+  BlockCost out = analyse_weights(block, setting);
+  add_work(out, block, link(block, setting.mesh), setting);
+  return out;
+}
+
+BlockCost analyse(const Block& block, const Setting& setting) {
+  BlockCost out = analyse_weights(block, setting);
+  const Link l = link(block, setting.mesh);
+  add_memory(out, block, l, setting);
+  add_work(out, block, l, setting);
   return out;
 }
 

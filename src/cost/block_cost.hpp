@@ -140,8 +140,10 @@ struct BlockCost {
 
 // `block` has been rewritten by the stack. The vocabulary is padded by the stack's rule.
 BlockCost analyse(const Block& block, const Setting& setting);
-// The same without what runs: extents and weights.
+// Parts of the same, all with extents and weights: nothing more; what runs; what is kept and the backward walk.
 BlockCost analyse_weights(const Block& block, const Setting& setting);
+BlockCost analyse_work(const Block& block, const Setting& setting);
+BlockCost analyse_memory(const Block& block, const Setting& setting);
 
 // Tokens a query sees on average: all of them, the causal half, or the causal window.
 enum class Visible : std::uint8_t { full, causal };

@@ -113,7 +113,7 @@ EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
                            ", as a unit is alive whole while it is recomputed");
   warn_of_host(out, a, cluster);
   for (const std::string& note : a.model->notes) out.warnings.push_back("the model: " + note);
-  if (!out.step && !cluster.memory_only) out.warnings.push_back("no step time: " + missing_rates(a, cluster));
+  if (!out.step && !cluster.memory_only) out.warnings.push_back("no step time: " + missing_rates(a.recipe, cluster));
   return out;
 }
 template EstimateOf<double> estimate<double>(const Analysed&, const Cluster&);

@@ -172,7 +172,7 @@ class Causes {
     if (u.mfu < kVeryLow) scope(-1);
     does_not_fit();
     if (!u.predicted_mfu) {
-      add("no_prediction", missing_rates(a, e.cluster) + ", so there is nothing to compare with");
+      add("no_prediction", missing_rates(a.recipe, e.cluster) + ", so there is nothing to compare with");
       return;
     }
     const double reached = u.mfu / *u.predicted_mfu;

@@ -170,9 +170,7 @@ void Cells::set_schedule() {
 // What the cell's inner axes leave legal, each by itself.
 void Cells::pipelines() {
   Layout& l = recipe_.layout;
-  Analysed recipe_only;
-  recipe_only.recipe = recipe_;
-  timed_ = !question_.cluster.memory_only && missing_rates(recipe_only, question_.cluster).empty();
+  timed_ = !question_.cluster.memory_only && missing_rates(recipe_, question_.cluster).empty();
   variants_.clear();
 
   const std::uint64_t below_variant = inner_ / (std::uint64_t{space_.zero.size()} * space_.hsdp.size());
@@ -192,6 +190,7 @@ void Cells::pipelines() {
         Variant v;
         v.zero = z;
         v.hsdp = h;
+        v.offset = z * strides_[index(PlanAxis::zero)] + h * strides_[index(PlanAxis::hsdp)];
         variants_.push_back(std::move(v));
       }
     }
@@ -258,7 +257,8 @@ void Cells::experts() {
       context_ = outside_allocator<double>(*question_.stack, l, question_.cluster.gpu).number();
       weights_.clear();
       for (std::size_t b = 0; b < tables_.kinds(); ++b) weights_.push_back(&tables_.weights(static_cast<int>(b), at_));
-      rows_ready_.assign(space_.recompute.size() * space_.loss.size(), 0);
+      rows_ready_.assign(space_.recompute.size() * space_.loss.size(), Ready::no);
+      schedules_ = {};
       rows_.resize(rows_ready_.size());
       structures();
     }
@@ -268,16 +268,17 @@ void Cells::experts() {
   l.ep = l.etp = 1;
 }
 
-const std::vector<const BlockRow*>& Cells::rows_of(std::uint32_t recompute, std::uint32_t loss) {
+const std::vector<const BlockRow*>& Cells::rows_of(std::uint32_t recompute, std::uint32_t loss, bool memory) {
   const std::size_t slot = recompute * space_.loss.size() + loss;
   std::vector<const BlockRow*>& out = rows_[slot];
-  if (rows_ready_[slot] != 0) return out;
-  rows_ready_[slot] = 1;
+  const Ready wanted = memory ? Ready::all : Ready::timed;
+  if (rows_ready_[slot] >= wanted) return out;
+  rows_ready_[slot] = wanted;
   Position at = at_;
   at[index(PlanAxis::recompute)] = recompute;
   at[index(PlanAxis::loss)] = loss;
   out.clear();
-  for (std::size_t b = 0; b < tables_.kinds(); ++b) out.push_back(&tables_.row(static_cast<int>(b), at));
+  for (std::size_t b = 0; b < tables_.kinds(); ++b) out.push_back(&tables_.row(static_cast<int>(b), at, memory));
   return out;
 }
 
@@ -308,18 +309,26 @@ std::size_t Cells::pipeline_slot() const {
 
 // What times of this pipeline need.
 void Cells::set_times(const Structure& structure) {
-  if (!timed_ || schedule_ready_ || structure.classes.empty()) return;
-  schedule_ready_ = true;
-  const auto& layers = structure.classes.front().stage.layers;
-  const int first = layers.empty() ? question_.model->embedding : layers.front().block;
-  schedule_ = schedule_of(recipe_, rows_of(0, 0)[static_cast<std::size_t>(first)]->block,
-                          static_cast<double>(question_.cluster.nodes()), tables_.prices(recipe_.layout.vpp > 1, true));
+  if (!timed_ || structure.classes.empty()) return;
+  const bool interleaved = recipe_.layout.vpp > 1;
+  std::optional<Schedule<double>>& known = schedules_[interleaved ? 1 : 0];
+  if (!known) {
+    const auto& layers = structure.classes.front().stage.layers;
+    const int first = layers.empty() ? question_.model->embedding : layers.front().block;
+    BlockCost layer;  // all of it that the schedule asks for
+    layer.extents = weights_[static_cast<std::size_t>(first)]->block.extents;
+    layer.extents[Axis::batch] = recipe_.micro_batch;
+    known =
+        schedule_of(recipe_, layer, static_cast<double>(question_.cluster.nodes()), tables_.prices(interleaved, true));
+  }
+  schedule_ = *known;
+  schedule_.vpp = static_cast<double>(recipe_.layout.vpp);
 }
 
 void Cells::structure(const Structure& structure) {
   if (!only_ && short_before()) return;
   prepare(structure);
-  schedule_ready_ = false;
+  set_times(structure);
   bool any = false;
   for (Variant& v : variants_) {
     any = any || v.feasible;
@@ -329,36 +338,24 @@ void Cells::structure(const Structure& structure) {
     short_[pipeline_slot()] = 1;
     return;
   }
-  set_times(structure);
   for (std::uint32_t c = 0; c < space_.loss.size(); ++c) {
     if (!wanted(PlanAxis::loss, c)) continue;
     set(PlanAxis::loss, c);
     bound_by_time(structure, c);
-    for (std::uint32_t r = 0; r < space_.recompute.size(); ++r) {
-      if (wanted(PlanAxis::recompute, r)) price(structure, r, c);
+  }
+  for (std::uint32_t r = 0; r < space_.recompute.size(); ++r) {
+    if (!wanted(PlanAxis::recompute, r)) continue;
+    set(PlanAxis::recompute, r);
+    for (std::uint32_t c = 0; c < space_.loss.size(); ++c) {
+      if (wanted(PlanAxis::loss, c) && any_open(c)) price(structure, r, c);
     }
   }
   set(PlanAxis::recompute, 0);
   set(PlanAxis::loss, 0);
 }
 
-void Cells::price(const Structure& structure, std::uint32_t recompute, std::uint32_t loss) {
-  if (std::none_of(variants_.begin(), variants_.end(), [](const Variant& v) { return v.open; })) return;
-  set(PlanAxis::recompute, recompute);
-  const std::vector<const BlockRow*>& rows = rows_of(recompute, loss);
-  const bool countable = std::all_of(rows.begin(), rows.end(), [](const BlockRow* row) { return row->legal; });
-  set_rows(structure, rows);
-  for (Variant& v : variants_) {
-    if (!v.open) continue;
-    set(PlanAxis::zero, v.zero);
-    set(PlanAxis::hsdp, v.hsdp);
-    if (countable)
-      price_variant(structure, rows, v);
-    else
-      reject(Quick::countless, ordinal(), 1);
-  }
-  set(PlanAxis::zero, 0);
-  set(PlanAxis::hsdp, 0);
+bool Cells::any_open(std::uint32_t loss) const {
+  return std::any_of(variants_.begin(), variants_.end(), [&](const Variant& v) { return (v.open >> loss & 1) != 0; });
 }
 
 }  // namespace preflop

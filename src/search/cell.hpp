@@ -56,14 +56,21 @@ class Cells {
  private:
   struct Variant {  // zero and hsdp
     std::uint32_t zero = 0, hsdp = 0;
+    std::uint64_t offset = 0;       // of its ordinals to those of the first
     std::vector<StageSizes> sizes;  // by class
-    StateTerms<double> states;
-    std::array<std::int64_t, 3> states_seen{};  // ep, etp and whether stages interleave, under which they are
-    std::vector<StateSeconds<double>> once;     // by class; empty: not asked for yet
+    struct States {
+      StateTerms<double> terms;
+      std::array<std::int64_t, 2> seen{};  // ep and etp, under which they are
+    };
+    std::array<States, 2> states_of;  // by: do stages interleave?
+    const StateTerms<double>* states = nullptr;
+    std::vector<StateSeconds<double>> once;  // by class; empty: not asked for yet
     bool feasible = false, accumulates = true;
-    bool open = false;                       // feasible, and perhaps fast enough
+    bool beside = false;                     // the states take time of every micro-batch: gathered, or on the host
+    std::uint64_t open = 0;                  // bit by loss: feasible, and perhaps fast enough
     std::vector<const StageForms*> forms;    // by class
     std::vector<std::vector<double>> bytes;  // by class and form: what follows parameters, and the residue
+    std::vector<double> most;                // as activations_: the most of these beside each of them
   };
   // The splits of a pipeline: those that can be, and those that cannot, as many for one reason.
   struct Pipelines {
@@ -106,18 +113,25 @@ class Cells {
   void set_times(const Structure& structure);
   bool short_before();
   std::size_t pipeline_slot() const;  // of ep, etp, vpp and split
+  bool any_open(std::uint32_t loss) const;
   void price(const Structure& structure, std::uint32_t recompute, std::uint32_t loss);
-  void price_variant(const Structure& structure, const std::vector<const BlockRow*>& rows, Variant& variant);
   void prepare(const Structure& structure);
+  void set_states(const Structure& structure, Variant& variant);
+  void set_most(const Structure& structure);
+  bool overshadowed(const FormFamily& family, std::size_t first, std::size_t activation) const;
   void bound_by_time(const Structure& structure, std::uint32_t loss);
   void leave_out(Quick quick, const Variant& variant, std::uint64_t count);
   void exclude(const Structure& structure, Variant& variant);
   Priced memory_of(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& variant) const;
   bool host_short(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& variant) const;
-  void set_rows(const Structure& structure, const std::vector<const BlockRow*>& rows);
+  void see(const Structure& structure, const std::vector<const BlockRow*>& rows);
+  void set_activations(const std::vector<const BlockRow*>& rows);
+  void set_run(const Structure& structure, const std::vector<const BlockRow*>& rows, const Variant& variant,
+               std::size_t kind);
+  std::size_t fullest_of(const Variant& variant, double allocated) const;
   double reserved_of(const Variant& variant, std::size_t kind, const std::vector<const BlockRow*>& rows) const;
   double seconds_of(const Structure& structure, const std::vector<const BlockRow*>& rows, Variant& variant);
-  const std::vector<const BlockRow*>& rows_of(std::uint32_t recompute, std::uint32_t loss);
+  const std::vector<const BlockRow*>& rows_of(std::uint32_t recompute, std::uint32_t loss, bool memory);
 
   const Question& question_;
   const Space& space_;
@@ -133,19 +147,30 @@ class Cells {
   double capacity_ = 0, context_ = 0, reserved_factor_ = 1, allocated_band_ = 0;
   double at_most(double allocated) const { return allocated + allocated * allocated_band_; }  // as most_allocated()
   std::vector<Variant> variants_;
-  std::vector<Pipelines> pipelines_;      // by pp
-  std::vector<const BlockRow*> weights_;  // of the blocks, under ep and etp
-  bool schedule_ready_ = false;
+  std::vector<Pipelines> pipelines_;                          // by pp
+  std::vector<const BlockRow*> weights_;                      // of the blocks, under ep and etp
+  std::array<std::optional<Schedule<double>>, 2> schedules_;  // by: do stages interleave? Under this micro-batch
   std::vector<char> legal_experts_;
   std::vector<char> short_;                 // by pipeline_slot(): states alone are too much, at a smaller micro-batch
   std::vector<double> flights_, residues_;  // by class
+  // What layouts of one pipeline share, by class, as long as its blocks have the same rows.
+  struct Shared {
+    std::vector<const BlockRow*> rows;  // of the class's blocks
+    bool run = false, activations = false;
+  };
+  std::vector<Shared> shared_;
   std::vector<StageRun<double>> runs_;
-  bool runs_ready_ = false;
-  double pipeline_seconds_ = 0;                   // of runs_
-  std::vector<std::vector<double>> activations_;  // by class, as its forms number them
+  bool runs_accumulate_ = true;
+  bool pipeline_ready_ = false;
+  double pipeline_seconds_ = 0;       // of runs_
+  std::vector<const Linear*> peaks_;  // activations that may be at a peak, by class
+  std::vector<double> activations_;   // of these
+  std::vector<std::size_t> first_;    // by class: where its own begin; and where the last ones end
+  std::vector<char> overshadowed_;
   Schedule<double> schedule_;
   std::vector<std::vector<const BlockRow*>> rows_;  // by recomputation and loss
-  std::vector<char> rows_ready_;
+  enum class Ready : std::uint8_t { no, timed, all };
+  std::vector<Ready> rows_ready_;
   std::uint64_t pruned_ = 0, looked_ = 0, priced_ = 0;
   std::vector<Reason> reasons_;
   std::map<std::string, std::size_t, std::less<>> reason_index_;

@@ -106,6 +106,7 @@ std::vector<std::uint32_t> same_segments(const std::array<Block, 2>& rewritten, 
 }  // namespace
 
 Tables::Tables(const Question& question, const Space& space) : question_(question), space_(space) {
+  for (int i = 0; i < kPlanAxes; ++i) sizes_[static_cast<std::size_t>(i)] = space.size(static_cast<PlanAxis>(i));
   const Model& model = *question.model;
   Recipe recipe = question.recipe;
   for (const Recompute& option : space.recompute) {
@@ -113,10 +114,6 @@ Tables::Tables(const Question& question, const Space& space) : question_(questio
     auto segments = recompute_segments(*question.stack, recipe);
     segments_.push_back(segments ? std::move(segments).value() : std::vector<Segment>{});
   }
-  std::size_t positions = 1;
-  for (const PlanAxis axis : {PlanAxis::tp, PlanAxis::cp, PlanAxis::sp, PlanAxis::micro_batch, PlanAxis::ep,
-                              PlanAxis::etp, PlanAxis::recompute, PlanAxis::loss})
-    positions *= space.size(axis);
   const std::size_t kinds = static_cast<std::size_t>(block_kinds(model, question.recipe));
   for (std::size_t i = 0; i < kinds; ++i) {
     const Block& kind = model.blocks[static_cast<std::size_t>(model.kind(static_cast<int>(i)))];
@@ -128,7 +125,7 @@ Tables::Tables(const Question& question, const Space& space) : question_(questio
     std::vector<std::uint32_t> canonical = same_segments(both, kind, model.is_layer(static_cast<int>(i)), segments_);
     rewritten_.push_back(std::move(both));
     canonical_.push_back(std::move(canonical));
-    index_.emplace_back(positions, -1);
+    add_index(static_cast<int>(i));
   }
   weights_.resize(kinds);
   for (auto& of_block : weights_)
@@ -158,50 +155,71 @@ Tables::Tables(const Question& question, const Space& space) : question_(questio
   }
 }
 
-BlockRow Tables::make_row(int block, const Position& at) const {
+// Pieces, where there are none yet, and memory where it is asked for.
+void Tables::fill(BlockRow& out, int block, const Position& at, bool memory) const {
   const std::size_t b = static_cast<std::size_t>(block);
   const Recipe r = digits_at(question_, space_, at);
-  BlockRow out;
   const std::vector<Segment>& segments = segments_[digit(at, PlanAxis::recompute)];
   const Setting setting = setting_of(*question_.model, *question_.stack, r, segments, block);
-  out.block = analyse(rewritten_[b][r.layout.cp > 1 ? 1 : 0], setting);
-  out.legal = out.block.legal;
-  out.items = items_of(out.block);
+  const Block& rewritten = rewritten_[b][r.layout.cp > 1 ? 1 : 0];
+  const bool timed = out.timed || prices_.empty();
+  const BlockCost cost = timed    ? analyse_memory(rewritten, setting)
+                         : memory ? analyse(rewritten, setting)
+                                  : analyse_work(rewritten, setting);
+  out.legal = out.legal && cost.legal;
+  out.items = items_of(cost);
   out.weights = weights_of(out.items);
-  for (std::size_t kind = 0; kind < 2 && !prices_.empty(); ++kind) {
+  out.timed = true;
+  out.memory = memory;
+  out.block.extents = cost.extents;
+  out.block.legal = out.legal;
+  for (std::size_t kind = 0; kind < 2 && !timed; ++kind) {
     if (!accumulates_[kind]) continue;
-    out.pieces[kind] = price_block(out.block, r, question_.model->is_layer(block),
-                                   prices(false, kind == 1, digit(at, PlanAxis::loss)));
+    out.pieces[kind] =
+        price_block(cost, r, question_.model->is_layer(block), prices(false, kind == 1, digit(at, PlanAxis::loss)));
   }
-  BlockCost rest;
-  rest.extents = out.block.extents;
-  rest.legal = out.block.legal;
-  out.block = std::move(rest);
-  return out;
 }
 
-const BlockRow& Tables::row(int block, const Position& at) {
-  const std::size_t b = static_cast<std::size_t>(block);
+// A row for every combination of what the block can see.
+void Tables::add_index(int block) {
   const bool layer = question_.model->is_layer(block);
-  const bool experts = rewritten_[b][0].extents[Axis::experts].get() > 0;
-  Position seen = at;  // what this block does not see is put to its first value
-  const auto put = [&](PlanAxis axis, std::size_t v) {
-    seen[static_cast<std::size_t>(axis)] = static_cast<std::uint32_t>(v);
+  const bool experts = rewritten_.back()[0].extents[Axis::experts].get() > 0;
+  std::array<std::size_t, kPlanAxes> strides{};
+  std::size_t positions = 1;
+  const auto sees = [&](PlanAxis axis, bool seen) {
+    if (!seen) return;
+    strides[index(axis)] = positions;
+    positions *= size(axis);
   };
-  for (const PlanAxis axis : {PlanAxis::vpp, PlanAxis::split, PlanAxis::zero, PlanAxis::hsdp}) put(axis, 0);
-  put(PlanAxis::recompute, layer ? canonical_[b][digit(at, PlanAxis::recompute)] : 0);
-  if (layer || block == question_.model->embedding) put(PlanAxis::loss, 0);
-  if (!experts) put(PlanAxis::ep, 0), put(PlanAxis::etp, 0);
-  std::size_t n = 0;
-  for (const PlanAxis axis : {PlanAxis::tp, PlanAxis::cp, PlanAxis::sp, PlanAxis::micro_batch, PlanAxis::ep,
-                              PlanAxis::etp, PlanAxis::recompute, PlanAxis::loss})
-    n = n * space_.size(axis) + digit(seen, axis);
+  for (const PlanAxis axis : {PlanAxis::tp, PlanAxis::cp, PlanAxis::sp, PlanAxis::micro_batch}) sees(axis, true);
+  for (const PlanAxis axis : {PlanAxis::ep, PlanAxis::etp}) sees(axis, experts);
+  sees(PlanAxis::recompute, layer);
+  sees(PlanAxis::loss, !layer && block != question_.model->embedding);
+  strides_.push_back(strides);
+  index_.emplace_back(positions, -1);
+}
+
+const BlockRow& Tables::row(int block, const Position& at, bool memory) {
+  const std::size_t b = static_cast<std::size_t>(block);
+  const std::array<std::size_t, kPlanAxes>& strides = strides_[b];
+  const std::uint32_t recompute = canonical_[b][digit(at, PlanAxis::recompute)];
+  std::size_t n = strides[index(PlanAxis::recompute)] * recompute;
+  for (const PlanAxis axis :
+       {PlanAxis::tp, PlanAxis::cp, PlanAxis::sp, PlanAxis::micro_batch, PlanAxis::ep, PlanAxis::etp, PlanAxis::loss})
+    n += strides[index(axis)] * digit(at, axis);
   std::int32_t& slot = index_[b][n];
+  if (slot >= 0 && (rows_[static_cast<std::size_t>(slot)]->memory || !memory))
+    return *rows_[static_cast<std::size_t>(slot)];
   if (slot < 0) {
     slot = static_cast<std::int32_t>(rows_.size());
-    rows_.push_back(std::make_unique<BlockRow>(make_row(block, seen)));
+    rows_.push_back(std::make_unique<BlockRow>());
   }
-  return *rows_[static_cast<std::size_t>(slot)];
+  Position seen{};  // what this block does not see stays at its first value
+  for (std::size_t i = 0; i < seen.size(); ++i) seen[i] = strides[i] > 0 ? at[i] : 0;
+  if (strides[index(PlanAxis::recompute)] > 0) seen[index(PlanAxis::recompute)] = recompute;
+  BlockRow& out = *rows_[static_cast<std::size_t>(slot)];
+  fill(out, block, seen, memory || prices_.empty());
+  return out;
 }
 
 const BlockRow& Tables::weights(int block, const Position& at) {
@@ -266,6 +284,7 @@ const Structure& Tables::structure(const Position& at) {
     }
     out.classes.push_back(make_class(model, stage));
     StageClass& made = out.classes.back();
+    made.forms = &family_of(stage, layout.pp > 1);
     std::vector<std::pair<int, std::int64_t>> family = made.runs;
     for (auto& run : family) run.second = residue_by_layers_ ? run.second : 1;
     made.family = static_cast<std::size_t>(std::find(families_.begin(), families_.end(), family) - families_.begin());
@@ -274,8 +293,50 @@ const Structure& Tables::structure(const Position& at) {
   return out;
 }
 
-const StageForms& Tables::forms(const StageClass& kind, bool pipeline, int zero, bool dense_sharded,
-                                bool expert_sharded, const std::vector<const BlockRow*>& rows) {
+namespace {
+
+// Is `a` never more than `b`? With one micro-batch in flight or more and sizes that are not negative, no term may be,
+// and what `b` has beside them may not take away.
+bool never_more(const Linear& a, const Linear& b) {
+  const auto term_of = [](const Linear& form, const FormTerm& like) {
+    for (const FormTerm& t : form.terms) {
+      if (t.block == like.block && t.item == like.item) return t;
+    }
+    return FormTerm{like.block, like.item, 0, 0};
+  };
+  const auto at_most = [](const FormTerm& x, const FormTerm& y) {
+    return x.fixed + x.per_flight <= y.fixed + y.per_flight && x.per_flight <= y.per_flight;
+  };
+  const auto here = [&](const FormTerm& t) { return at_most(t, term_of(b, t)); };
+  const auto there = [&](const FormTerm& t) { return at_most(term_of(a, t), t); };
+  return a.constant <= b.constant && std::all_of(a.terms.begin(), a.terms.end(), here) &&
+         std::all_of(b.terms.begin(), b.terms.end(), there);
+}
+
+void rank_activations(FormFamily& family) {
+  const std::vector<const Linear*>& all = family.activations;
+  family.above.assign(all.size(), {});
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t j = 0; j < all.size(); ++j) {
+      if (i != j && never_more(*all[i], *all[j])) family.above[i].push_back(j);
+    }
+  }
+}
+
+}  // namespace
+
+FormFamily& Tables::family_of(const Stage& stage, bool pipeline) {
+  for (const auto& known : form_families_) {
+    if (known->pipeline == pipeline && same_stage(known->stage, stage)) return *known;
+  }
+  form_families_.push_back(std::make_unique<FormFamily>());
+  form_families_.back()->pipeline = pipeline;
+  form_families_.back()->stage = stage;
+  return *form_families_.back();
+}
+
+const StageForms& Tables::forms(const StageClass& kind, int zero, bool dense_sharded, bool expert_sharded,
+                                const std::vector<const BlockRow*>& rows) {
   int largest = -1;
   if (largest_matters_) {
     double most = 0;
@@ -290,26 +351,27 @@ const StageForms& Tables::forms(const StageClass& kind, bool pipeline, int zero,
   const std::size_t slot =
       ((static_cast<std::size_t>(zero) * 2 + (dense_sharded ? 1 : 0)) * 2 + (expert_sharded ? 1 : 0)) * blocks +
       static_cast<std::size_t>(largest + 1);
-  if (kind.forms.size() <= slot) kind.forms.resize(4 * 4 * blocks, nullptr);
-  const StageForms*& cached = kind.forms[slot];
-  if (cached != nullptr) return *cached;
-  const FormKey key{kind.stage.embedding, kind.stage.head, pipeline, zero,
-                    dense_sharded,        expert_sharded,  largest,  kind.stage.layers};
+  FormFamily& family = *kind.forms;
+  if (family.forms.size() <= slot) family.forms.resize(4 * 4 * blocks);
+  std::unique_ptr<StageForms>& out = family.forms[slot];
+  if (out) return *out;
+  const FormKey key{kind.stage.embedding, kind.stage.head, family.pipeline, zero,
+                    dense_sharded,        expert_sharded,  largest,         kind.stage.layers};
   Recipe base = question_.recipe;
   if (!question_.fixed("schedule")) base.layout.schedule = question_.stack->schedules.front();
-  forms_.emplace_back(key, std::make_unique<StageForms>(stage_forms(*question_.model, *question_.stack, base, key)));
-  std::vector<StageForm>& all = forms_.back().second->forms;
+  out = std::make_unique<StageForms>(stage_forms(*question_.model, *question_.stack, base, key));
+  std::vector<StageForm>& all = out->forms;
   for (StageForm& form : all) {
     const auto alike =
         std::find_if(all.begin(), all.end(), [&](const StageForm& other) { return other.states == form.states; });
     form.states_of = static_cast<std::size_t>(alike - all.begin());
-    const auto same = std::find_if(kind.activations.begin(), kind.activations.end(),
+    const auto same = std::find_if(family.activations.begin(), family.activations.end(),
                                    [&](const Linear* known) { return known->terms == form.activations.terms; });
-    form.activation = static_cast<std::size_t>(same - kind.activations.begin());
-    if (same == kind.activations.end()) kind.activations.push_back(&form.activations);
+    form.activation = static_cast<std::size_t>(same - family.activations.begin());
+    if (same == family.activations.end()) family.activations.push_back(&form.activations);
   }
-  cached = forms_.back().second.get();
-  return *cached;
+  rank_activations(family);
+  return *out;
 }
 
 // The stage's blocks by their weights, as the ledger takes them.
@@ -333,8 +395,7 @@ double Tables::all_residue(const StageClass& kind, const Recipe& recipe, const s
   StageSizes sizes;
   sizes.dense_group = shard_group(recipe.layout, false);
   sizes.expert_group = shard_group(recipe.layout, true);
-  const StageForms& f =
-      forms(kind, recipe.layout.pp > 1, recipe.layout.zero, sizes.dense_group > 1, sizes.expert_group > 1, rows);
+  const StageForms& f = forms(kind, recipe.layout.zero, sizes.dense_group > 1, sizes.expert_group > 1, rows);
   sizes.dense = parameters_of(f, rows, false);
   sizes.expert = parameters_of(f, rows, true);
   const StageForm& init = f.forms.front();
@@ -355,14 +416,14 @@ double Tables::residue(const StageClass& kind, const Recipe& recipe, const Posit
     if (fresh) known->second = all_residue(kind, recipe, rows);
     return known->second;
   }
-  std::size_t slot = 0, size = 1;
+  std::size_t slot = 0, all = 1;
   for (const PlanAxis axis : kSeen) {
-    slot = slot * space_.size(axis) + digit(at, axis);
-    size *= space_.size(axis);
+    slot = slot * size(axis) + digit(at, axis);
+    all *= size(axis);
   }
   if (plain_residues_.size() <= kind.family) plain_residues_.resize(families_.size());
   std::vector<double>& of_family = plain_residues_[kind.family];
-  if (of_family.empty()) of_family.assign(size, -1);
+  if (of_family.empty()) of_family.assign(all, -1);
   double& bytes = of_family[slot];
   if (bytes >= 0) return bytes;
   bytes = 0;

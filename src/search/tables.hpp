@@ -15,10 +15,12 @@
 namespace preflop {
 
 struct BlockRow {
-  Items items{};
+  Items items{};                        // of a row without memory: weights alone
   std::array<Piece<double>, 2> pieces;  // by `accumulates`, where the space has such layouts
   double weights = 0;                   // elements, of all meshes
   bool legal = true;                    // false: more than 2^53 of something
+  bool timed = false;                   // its pieces are there
+  bool memory = false;                  // and what it keeps
   BlockCost block;                      // extents (and, of weights(), weights); the rest has been read off
 
   // Bytes that the block keeps for its backward pass.
@@ -30,6 +32,15 @@ struct BlockRow {
   }
 };
 
+// Forms of stages of the same blocks, as many of each, in pipelines or not; filled on demand.
+struct FormFamily {
+  bool pipeline = false;
+  Stage stage;                                     // one of them
+  std::vector<std::unique_ptr<StageForms>> forms;  // by how states are sharded
+  std::vector<const Linear*> activations;          // the distinct ones of all forms: most moments of most share them
+  std::vector<std::vector<std::size_t>> above;     // of each the others that are never less
+};
+
 // Stages of one pipeline split; equal neighbours are one class.
 struct StageClass {
   Stage stage;  // the first of them
@@ -37,9 +48,7 @@ struct StageClass {
   std::vector<int> blocks;                         // embedding, layers, multi-token prediction, head
   std::size_t family = 0;                          // classes of one residue: of the same blocks, or also as many
   std::vector<std::pair<int, std::int64_t>> runs;  // the same with how often each occurs
-  mutable std::vector<const StageForms*> forms;    // by form_index(); filled on demand
-  // The distinct `activations` of those forms: most moments of most ways to shard states share them.
-  mutable std::vector<const Linear*> activations;
+  FormFamily* forms = nullptr;
 };
 struct Structure {
   std::optional<Error> refused;
@@ -52,12 +61,13 @@ class Tables {
  public:
   Tables(const Question& question, const Space& space);
 
-  const BlockRow& row(int block, const Position& at);
+  // With or without what it keeps: most layouts are too slow whatever that is.
+  const BlockRow& row(int block, const Position& at, bool memory = true);
   // Its weights alone, for what is decided by states: no pieces, nothing kept, extents of another micro-batch.
   const BlockRow& weights(int block, const Position& at);
   const Structure& structure(const Position& at);
   // `rows` by block index, under which the largest layer of a stage is looked for.
-  const StageForms& forms(const StageClass& kind, bool pipeline, int zero, bool dense_sharded, bool expert_sharded,
+  const StageForms& forms(const StageClass& kind, int zero, bool dense_sharded, bool expert_sharded,
                           const std::vector<const BlockRow*>& rows);
   // Bytes that the forms leave out: caches and workspaces of a stage, and states that only some weights have.
   // `recipe` is the one of `at`; `rows` are weights.
@@ -77,23 +87,28 @@ class Tables {
 
  private:
   std::uint32_t recompute_seen(int block, std::uint32_t option) const;
-  BlockRow make_row(int block, const Position& at) const;
+  void fill(BlockRow& row, int block, const Position& at, bool memory) const;
+  FormFamily& family_of(const Stage& stage, bool pipeline);
+  std::uint32_t size(PlanAxis axis) const { return sizes_[index(axis)]; }
+  void add_index(int block);
   double all_residue(const StageClass& kind, const Recipe& recipe, const std::vector<const BlockRow*>& rows);
   const Analysed& analysed(const Recipe& recipe, const std::vector<const BlockRow*>& rows);
 
   const Question& question_;
   const Space& space_;
+  std::array<std::uint32_t, kPlanAxes> sizes_{};
   std::array<bool, 2> accumulates_ = {false, false};   // what the space asks for
   bool largest_matters_ = false;                       // the stack gathers the largest layer
   std::vector<std::vector<Segment>> segments_;         // per recomputation option
   std::vector<std::array<Block, 2>> rewritten_;        // per block; [1]: with context parallelism
   std::vector<std::vector<std::uint32_t>> canonical_;  // per block and option: the first one that does the same to it
-  std::vector<std::vector<std::int32_t>> index_;       // per block: position -> row, -1
+  std::vector<std::array<std::size_t, kPlanAxes>> strides_;  // per block, of the axes that it sees; else 0
+  std::vector<std::vector<std::int32_t>> index_;             // per block: sum of strides -> row, -1
   std::vector<std::unique_ptr<BlockRow>> rows_;
   std::vector<std::vector<std::unique_ptr<BlockRow>>> weights_;  // per block: by tp, cp > 1, ep, etp
   std::vector<std::unique_ptr<Structure>> structures_;           // by pp, vpp, split
   std::vector<std::vector<std::pair<int, std::int64_t>>> families_;
-  std::vector<std::pair<FormKey, std::unique_ptr<StageForms>>> forms_;
+  std::vector<std::unique_ptr<FormFamily>> form_families_;
   bool residue_by_shards_ = false, residue_by_layers_ = false;
   std::map<std::array<std::int64_t, 10>, double> residues_;  // where they depend on shards
   std::vector<std::vector<double>> plain_residues_;  // elsewhere: by family and what its blocks see; -1: not yet

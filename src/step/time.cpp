@@ -6,14 +6,13 @@
 
 namespace preflop {
 
-std::string missing_rates(const Analysed& a, const Cluster& cluster) {
+std::string missing_rates(const Recipe& r, const Cluster& cluster) {
   const auto lacks = [&](std::string_view field) { return !cluster.datum(field).value; };
-  if (lacks(peak_field(a.recipe.precision)))
-    return cluster.gpu.id + " has no known dense " + a.recipe.precision + " peak";
-  if (a.recipe.mfu) return "";
+  if (lacks(peak_field(r.precision))) return cluster.gpu.id + " has no known dense " + r.precision + " peak";
+  if (r.mfu) return "";
   if (lacks("memory_bandwidth")) return cluster.gpu.id + " has no known memory bandwidth";
   // Every group of more than one rank exchanges over the link that it reaches.
-  const Layout& l = a.recipe.layout;
+  const Layout& l = r.layout;
   const double domain = cluster.datum("scaleup_domain").value.value_or(static_cast<double>(cluster.gpus_per_node));
   const std::int64_t reaches[] = {l.tp, l.dp * l.cp > 1 ? l.tp * l.cp * l.dp : 1, l.pp > 1 ? l.world() : 1};
   for (const std::int64_t reach : reaches) {
@@ -118,7 +117,7 @@ StepEstimate<N> predicted(const Analysed& a, const Cluster& cluster, const Price
 }  // namespace
 
 std::optional<ReplayWork> replay_work(const Analysed& a, const Cluster& cluster) {
-  if (cluster.memory_only || a.recipe.mfu || !missing_rates(a, cluster).empty()) return std::nullopt;
+  if (cluster.memory_only || a.recipe.mfu || !missing_rates(a.recipe, cluster).empty()) return std::nullopt;
   const Prices<double> rates = prices<double>(cluster, *a.stack, a.recipe, TimeParameters::built_in());
   std::vector<Piece<double>> pieces;
   for (std::size_t i = 0; i < a.blocks.size(); ++i)
@@ -140,7 +139,7 @@ std::optional<ReplayWork> replay_work(const Analysed& a, const Cluster& cluster)
 template <class N>
 std::optional<StepEstimate<N>> step_estimate(const Analysed& a, const Cluster& cluster,
                                              const ComputeEstimate<N>& compute, const TimeParameters& parameters) {
-  if (cluster.memory_only || !missing_rates(a, cluster).empty()) return std::nullopt;
+  if (cluster.memory_only || !missing_rates(a.recipe, cluster).empty()) return std::nullopt;
   const Prices<N> rates = prices<N>(cluster, *a.stack, a.recipe, parameters);
   StepEstimate<N> out = a.recipe.mfu ? from_given_mfu(a, cluster, rates) : predicted(a, cluster, rates, parameters);
   finish(out, a, cluster, compute);

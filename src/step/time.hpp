@@ -12,7 +12,7 @@
 namespace preflop {
 
 // What a rate lacks, when no time can be given: "v100-16 has no bf16 rate". Empty = nothing.
-std::string missing_rates(const Analysed& a, const Cluster& cluster);
+std::string missing_rates(const Recipe& recipe, const Cluster& cluster);
 
 // Empty when the machine's rates are unknown.
 template <class N>

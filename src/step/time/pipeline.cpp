@@ -27,14 +27,14 @@ class Chains {
   Chains(const StageRun<N>* runs, std::size_t n, const Schedule<N>& q) : runs_(runs), n_(n), q_(q) {}
 
   Seconds<N> longest(const Seconds<N>& slowest) const {
-    const Found found = find();
+    const Found found = find<true>();
     const bool few_first = q_.all_forward || together() > found.length;
     const N length = few_first ? first_of_few<N>() : chain<N>(found.at, found.in, found.out);
     return beyond(length, slowest);
   }
   // The chain that is found, and not written down once more.
   Seconds<N> longest_plain(const Seconds<N>& slowest) const {
-    return beyond(N(q_.all_forward ? together() : std::max(find().length, together())), slowest);
+    return beyond(N(q_.all_forward ? together() : std::max(find<false>().length, together())), slowest);
   }
 
  private:
@@ -42,6 +42,8 @@ class Chains {
     double length = -1, at = 0;  // on which stage it stays
     Detour in, out;
   };
+  // Without names only the length is found: which chain it is costs as much again.
+  template <bool kNamed>
   Found find() const {
     constexpr std::size_t kFew = 16;
     std::array<Run, kFew> small;
@@ -50,11 +52,10 @@ class Chains {
     measure(all);
     Found best;
     const auto consider = [&](std::size_t i, double s) {
-      const Longer down = detour(all, i, Pass::forward, s), up = detour(all, i, Pass::backward, s);
-      const double before =
-          (s - all[i].first) * (all[i].pass[0] + all[i].pass[1]) + all[i].before[0] + all[i].before[1];
-      const double length = (all[i].pass[0] + all[i].pass[1]) * passes() + before + down.by + up.by;
-      if (length > best.length) best = {length, s, down.detour, up.detour};
+      const Longer more = detours<kNamed>(all, i, s);
+      const double length =
+          all[i].both * passes() + (s - all[i].first) * all[i].both + all[i].earlier + more.by[0] + more.by[1];
+      if (length > best.length) best = {length, s, more.detour[0], more.detour[1]};
     };
     for (std::size_t i = 0; i < n_; ++i) {
       consider(i, all[i].first);
@@ -137,61 +138,77 @@ class Chains {
     return V(0.0);
   }
 
-  // A run in plain numbers, by pass: of one chunk, summed over the stages before it, and the most up to it.
+  // A run in plain numbers. By pass: of one chunk, the most of the runs up to it, and summed over the stages up to its
+  // end. Of both passes: of one chunk, summed over the stages before it, and over those up to its end.
   struct Run {
-    double first = 0, last = 0;
-    double pass[2] = {0, 0}, before[2] = {0, 0}, most[2] = {0, 0};
+    double first, last;
+    double pass[2], most[2], sum[2];
+    double both, earlier, through;
+    double ahead;  // of its last stage
   };
   void measure(Run* all) const {
+    double next = 0, most[2] = {0, 0}, sum[2] = {0, 0};
     for (std::size_t i = 0; i < n_; ++i) {
       Run& run = all[i];
-      run = Run{};
-      run.first = i > 0 ? all[i - 1].last + 1 : 0;
-      run.last = run.first + runs_[i].count - 1;
+      run.first = next;
+      next += runs_[i].count;
+      run.last = next - 1;
+      run.earlier = sum[0] + sum[1];
       for (const Pass p : {Pass::forward, Pass::backward}) {
         const std::size_t k = static_cast<std::size_t>(p);
-        run.pass[k] = run.most[k] = pass<double>(i, p);
-        if (i == 0) continue;
-        run.before[k] = all[i - 1].before[k] + all[i - 1].pass[k] * runs_[i - 1].count;
-        run.most[k] = std::max(run.most[k], all[i - 1].most[k]);
+        run.pass[k] = pass<double>(i, p);
+        run.most[k] = most[k] = std::max(run.pass[k], most[k]);
+        run.sum[k] = sum[k] = sum[k] + run.pass[k] * runs_[i].count;
       }
+      run.both = run.pass[0] + run.pass[1];
+      run.through = sum[0] + sum[1];
+      run.ahead = ahead(run.last);
     }
   }
 
-  // What extra() says of the longest detour from stage s of run `own`, and which one that is.
+  // What extra() says of the longest detours from stage s of run `own`, by pass, and which ones they are.
   struct Longer {
-    double by = 0;
-    Detour detour;
+    double by[2] = {0, 0};
+    Detour detour[2];
+    template <bool kNamed>
+    void consider(std::size_t k, double more, typename Detour::Kind kind, double stage) {
+      if constexpr (kNamed) {
+        if (more > by[k]) detour[k] = {kind, stage};
+      }
+      by[k] = std::max(by[k], more);
+    }
   };
-  Longer detour(const Run* all, std::size_t own, Pass p, double s) const {
-    const std::size_t k = static_cast<std::size_t>(p), o = 1 - k;
+  template <bool kNamed>
+  Longer detours(const Run* all, std::size_t own, double s) const {
     const Run& here = all[own];
-    Longer best;
-    const auto consider = [&](double more, Detour::Kind kind, double stage) {
-      if (more > best.by) best = {more, {kind, stage}};
-    };
     const bool interleaved = q_.vpp > 1;
     const bool long_enough = interleaved ? q_.micro_batches >= 2 * q_.pp : q_.micro_batches > q_.pp - s;
-    if (interleaved && ahead(s) + 1 <= passes())
-      consider((here.most[k] - here.pass[k]) * ahead(s), Detour::Kind::waiting, s);
+    const double before = ahead(s);
+    Longer best;
+    using Kind = typename Detour::Kind;
+    if (interleaved && before + 1 <= passes()) {
+      for (const std::size_t k : {0, 1})
+        best.template consider<kNamed>(k, (here.most[k] - here.pass[k]) * before, Kind::waiting, s);
+    }
     if (!long_enough) return best;
-    const Run& end = all[n_ - 1];
-    const double through = end.before[k] + end.pass[k] * (end.last - end.first + 1);  // all stages
-    const double earlier = (s - here.first) * (here.pass[k] + here.pass[o]) + here.before[k] + here.before[o];
-    double most = here.pass[k];
+    const double earlier = (s - here.first) * here.both + here.earlier + here.both;
+    double most[2] = {here.pass[0], here.pass[1]};
     for (std::size_t i = own; i < n_; ++i) {
       const Run& there = all[i];
-      most = std::max(most, there.pass[k]);
+      for (const std::size_t k : {0, 1}) most[k] = std::max(most[k], there.pass[k]);
       if (!(there.last > s)) continue;
-      const double both = there.before[k] + there.before[o] +
-                          (there.pass[k] + there.pass[o]) * (there.last - there.first + 1) - earlier;
-      consider(both + most * ahead(there.last) - here.pass[k] * (ahead(s) + 1) - here.pass[o], Detour::Kind::aside,
-               there.last);
+      const double both = there.through - earlier;
+      for (const std::size_t k : {0, 1})
+        best.template consider<kNamed>(k, both + most[k] * there.ahead - here.pass[k] * before, Kind::aside,
+                                       there.last);
       const double backwards = 2 * (there.last - s) - q_.pp;
       if (!interleaved || !(backwards > 0)) continue;
-      const double forwards = ahead(there.last) + backwards;
-      consider(through + there.pass[k] * forwards + there.pass[o] * backwards - here.pass[k] * (forwards + q_.pp),
-               Detour::Kind::wrapped, there.last);
+      const double forwards = there.ahead + backwards;
+      for (const std::size_t k : {0, 1})
+        best.template consider<kNamed>(k,
+                                       all[n_ - 1].sum[k] + there.pass[k] * forwards + there.pass[1 - k] * backwards -
+                                           here.pass[k] * (forwards + q_.pp),
+                                       Kind::wrapped, there.last);
     }
     return best;
   }
