@@ -31,6 +31,10 @@ const std::vector<Job>& jobs() {
       {"llama3_405b_16384", "llama3-405b", "16384xh100-sxm", {{"global_batch", "2048"}}},
       {"llama3_405b_16384_pp16", "llama3-405b", "16384xh100-sxm", {{"global_batch", "2048"}, {"pp", "16"}}},
       {"deepseek_v3_2048", "deepseek-v3", "2048xh100-sxm", {{"global_batch", "15360"}, {"seq", "4096"}}},
+      {"deepseek_v3_2048_pp16",
+       "deepseek-v3",
+       "2048xh100-sxm",
+       {{"global_batch", "15360"}, {"seq", "4096"}, {"pp", "16"}}},
       // As wide as Calculon's search of the same job (SC'23): tp, pp, dp, vpp, micro-batch, recomputation, sharding.
       {"gpt3_175b_4096", "gpt3-175b", "4096xa100-80", {{"global_batch", "4096"}, {"seq", "2048"}}},
   };

@@ -13,6 +13,7 @@ class Walker {
     alive_.assign(saved.kept.size(), true);
     replay_.assign(saved.dropped.size(), -1);
     gradient_of_.assign(block.tensors.size(), -1);
+    buffers_.reserve(2 * block.ops.size());
     find_reached();
   }
 

@@ -106,6 +106,7 @@ void add_bytes(WorkItem& item, const Block& block, const Op& op, const Link& lin
 }  // namespace
 
 void collect_work(BlockCost& out, const Block& block, const Link& link, const Setting& setting) {
+  out.work.reserve(block.ops.size());
   for (const Op& op : block.ops) {
     WorkItem item{};
     item.kind = op.kind;

@@ -130,7 +130,9 @@ class Cells {
                std::size_t kind);
   std::size_t fullest_of(const Variant& variant, double allocated) const;
   double reserved_of(const Variant& variant, std::size_t kind, const std::vector<const BlockRow*>& rows) const;
-  double seconds_of(const Structure& structure, const std::vector<const BlockRow*>& rows, Variant& variant);
+  // `least`: what its pieces alone make sure of, where a schedule is played.
+  double seconds_of(const Structure& structure, const std::vector<const BlockRow*>& rows, Variant& variant,
+                    bool least = false);
   const std::vector<const BlockRow*>& rows_of(std::uint32_t recompute, std::uint32_t loss, bool memory);
 
   const Question& question_;

@@ -124,7 +124,7 @@ void Cells::bound_by_time(const Structure& structure, std::uint32_t loss) {
   if (!std::all_of(rows.begin(), rows.end(), [](const BlockRow* row) { return row->legal; })) return;
   see(structure, rows);
   for (Variant& v : variants_) {
-    if ((v.open & bit) == 0 || !(seconds_of(structure, rows, v) > slowest)) continue;
+    if ((v.open & bit) == 0 || !(seconds_of(structure, rows, v, true) > slowest)) continue;
     v.open &= ~bit;
     leave_out(Quick::bound, v, space_.recompute.size());
   }
@@ -290,7 +290,7 @@ void Cells::set_run(const Structure& structure, const std::vector<const BlockRow
   add_offload(time, kept, *v.states, prices);
 }
 
-double Cells::seconds_of(const Structure& structure, const std::vector<const BlockRow*>& rows, Variant& v) {
+double Cells::seconds_of(const Structure& structure, const std::vector<const BlockRow*>& rows, Variant& v, bool least) {
   if (question_.recipe.mfu) return question_.given_seconds;
   const Prices<double>& prices = tables_.prices(recipe_.layout.vpp > 1, v.accumulates);
   const bool other = v.beside || v.accumulates != runs_accumulate_;
@@ -301,8 +301,12 @@ double Cells::seconds_of(const Structure& structure, const std::vector<const Blo
     shared_[k].run = !v.beside;
     pipeline_ready_ = false;
   }
-  if (!pipeline_ready_) pipeline_seconds_ = pipeline_seconds(runs_.data(), runs_.size(), schedule_, prices);
-  pipeline_ready_ = !v.beside;
+  const bool bound = least && schedule_.played != nullptr;
+  if (bound)
+    pipeline_seconds_ = least_pipeline_seconds(runs_.data(), runs_.size(), schedule_, prices);
+  else if (!pipeline_ready_)
+    pipeline_seconds_ = pipeline_seconds(runs_.data(), runs_.size(), schedule_, prices);
+  pipeline_ready_ = !v.beside && !bound;
   if (v.once.empty()) {
     for (const StageRun<double>& run : runs_) v.once.push_back(state_seconds(run.time, *v.states, prices));
   }

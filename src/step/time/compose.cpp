@@ -330,11 +330,27 @@ StepParts<N> compose(const StageRun<N>* stages, std::size_t n, const Schedule<N>
   return out;
 }
 
-double pipeline_seconds(const StageRun<double>* stages, std::size_t n, const Schedule<double>& q,
-                        const Prices<double>& p) {
-  const Lane<double> lane = lane_of(stages, n, q, p, q.micro_batches, fill_and_drain_seconds);
+namespace {
+
+double seconds_of(const Lane<double>& lane, const Schedule<double>& q, const Prices<double>& p) {
   return (lane.all * (q.micro_batches / q.pp) + lane.imbalance + lane.bubble + lane.hops + lane.jitter + p.step_fixed)
       .number();
+}
+
+}  // namespace
+
+double pipeline_seconds(const StageRun<double>* stages, std::size_t n, const Schedule<double>& q,
+                        const Prices<double>& p) {
+  return seconds_of(lane_of(stages, n, q, p, q.micro_batches, fill_and_drain_seconds), q, p);
+}
+
+double least_pipeline_seconds(const StageRun<double>* stages, std::size_t n, const Schedule<double>& schedule,
+                              const Prices<double>& p) {
+  Schedule<double> q = schedule;
+  q.played = nullptr;
+  q.hop = Seconds<double>(0);
+  const auto no_idle = [](auto&&...) { return Seconds<double>(0); };
+  return seconds_of(lane_of(stages, n, q, p, q.micro_batches, no_idle), q, p);
 }
 
 double once_a_step_seconds(const StageRun<double>* stages, const StateSeconds<double>* own, std::size_t n,

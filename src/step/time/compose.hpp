@@ -109,6 +109,10 @@ StepParts<N> compose(const StageRun<N>* stages, std::size_t n, const Schedule<N>
 // shared, and what comes once a step. Their sum is the step's, but for the order of its terms.
 double pipeline_seconds(const StageRun<double>* stages, std::size_t n, const Schedule<double>& schedule,
                         const Prices<double>& prices);
+// What no order of the passes can go below: the work of the slowest stage. Monotone in every piece, also for a schedule
+// that is played: there a longer piece may happen to make a shorter step.
+double least_pipeline_seconds(const StageRun<double>* stages, std::size_t n, const Schedule<double>& schedule,
+                              const Prices<double>& prices);
 double once_a_step_seconds(const StageRun<double>* stages, const StateSeconds<double>* own, std::size_t n,
                            const StateTerms<double>& states, const Prices<double>& prices);
 
