@@ -116,6 +116,17 @@ EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
   if (!out.step && !cluster.memory_only) out.warnings.push_back("no step time: " + missing_rates(a.recipe, cluster));
   return out;
 }
+
+Estimate bare_estimate(const Analysed& a, const Cluster& cluster) {
+  Estimate out;
+  out.cluster = cluster;
+  out.recipe = a.recipe;
+  out.memory = memory_estimate<double>(a, cluster);
+  out.compute = compute_estimate<double>(a, *find_convention("palm"));
+  out.step = step_estimate<double>(a, cluster, out.compute);
+  return out;
+}
+
 template EstimateOf<double> estimate<double>(const Analysed&, const Cluster&);
 template EstimateOf<Traced> estimate<Traced>(const Analysed&, const Cluster&);
 

@@ -18,4 +18,7 @@ bool fills_memory(const MemoryEstimate<N>& memory) {
 template <class N>
 EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster);
 
+// Memory, compute and step of it alone, to set beside another: no run, no ways out, no words.
+Estimate bare_estimate(const Analysed& a, const Cluster& cluster);
+
 }  // namespace preflop

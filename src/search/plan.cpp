@@ -69,12 +69,9 @@ Result<LayoutChoice> best_layout(const Question& question) {
   const bool fits = !found.best.empty();
   const std::optional<Found>& second = found.tight ? found.tight : found.nearest;
   if (!fits && !second) {
-    if (!found.rejected.empty() && !of_layout(found.rejected.front())) {
-      const std::string& why = found.rejected.front().example;
-      const std::size_t colon = why.find(": ");
-      return Error{why.substr(0, colon), why.substr(colon + 2), ""};
-    }
-    const std::string met = found.rejected.empty() ? "" : " (most often: " + found.rejected.front().example + ")";
+    if (!found.rejected.empty() && !of_layout(found.rejected.front())) return found.rejected.front().example;
+    const std::string met =
+        found.rejected.empty() ? "" : " (most often: " + found.rejected.front().example.text() + ")";
     return Error{
         "--on",
         "no legal layout of " + std::to_string(q.cluster.gpus) + " GPUs for this model on stack " + q.stack->name + met,
@@ -82,14 +79,15 @@ Result<LayoutChoice> best_layout(const Question& question) {
   }
   const auto analysed = analyse_plan(q, space, fits ? found.best.front().priced.ordinal : second->priced.ordinal);
   if (!analysed) return analysed.error();
-  LayoutChoice out{analysed->recipe, fits || found.tight.has_value()};
+  const bool timed = !q.recipe.mfu && (fits ? found.best.front() : *second).priced.seconds > 0;
+  LayoutChoice out{analysed->recipe, fits || found.tight.has_value(), timed};
   out.recipe.mfu = question.recipe.mfu;
   return out;
 }
 
 SpaceReport report(const SearchResult& result) {
   SpaceReport out{result.space, result.pruned, result.checked, result.priced, {}};
-  for (const Reason& r : result.rejected) out.rejected.push_back({r.text, r.example, r.count});
+  for (const Reason& r : result.rejected) out.rejected.push_back({r.text, r.example.text(), r.count});
   return out;
 }
 

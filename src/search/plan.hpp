@@ -23,6 +23,7 @@ Result<Analysed> analyse_plan(const Question& question, const Space& space, std:
 struct LayoutChoice {
   Recipe recipe;
   bool fits = false;
+  bool timed = false;  // it is the fastest; else steps have no time, or one and the same
 };
 Result<LayoutChoice> best_layout(const Question& question);
 

@@ -128,7 +128,7 @@ bool of_layout(const Reason& reason) {
   constexpr std::array<std::string_view, 12> kSizes = {"--on",   "--tp",   "--pp",           "--vpp",
                                                        "--cp",   "--ep",   "--etp",          "--dp",
                                                        "--zero", "--hsdp", "--global-batch", "--micro-batch"};
-  const std::string_view flag = std::string_view(reason.text).substr(0, reason.text.find(':'));
+  const std::string_view flag = reason.example.where;
   return !flag.starts_with("--") || std::find(kSizes.begin(), kSizes.end(), flag) != kSizes.end();
 }
 
@@ -185,7 +185,7 @@ Result<Priced> price_ordinal(const Question& question, const Space& space, Table
   if (sink.found) return *sink.found;
   SearchResult counts;
   cells.counts(counts);
-  return Error{"plan", counts.rejected.empty() ? "not in the space" : counts.rejected.front().example, ""};
+  return Error{"plan", counts.rejected.empty() ? "not in the space" : counts.rejected.front().example.text(), ""};
 }
 
 }  // namespace preflop

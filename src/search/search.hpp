@@ -34,8 +34,8 @@ bool usable(const Priced& priced, const Limits& limits);
 std::pair<double, double> rank(Objective objective, const Priced& priced, std::int64_t micro_batch);
 
 struct Reason {
-  std::string text;     // "--tp: N does not divide the N query heads"
-  std::string example;  // with the numbers of the first one met
+  std::string text;  // "--tp: N does not divide the N query heads"
+  Error example;     // with the numbers of the first one met
   std::uint64_t count = 0;
   std::uint64_t first = 0;  // its ordinal
 };
@@ -49,7 +49,8 @@ struct Found {
 };
 struct SearchResult {
   std::uint64_t space = 0, pruned = 0, checked = 0, priced = 0, rows = 0;
-  std::vector<Reason> rejected;  // by count, the largest first
+  // By count, the largest first; where no layout is legal, first those that no layout mends.
+  std::vector<Reason> rejected;
   std::vector<Found> best;       // at most `top`
   std::optional<Found> nearest;  // legal, and short of memory by least, where nothing fits
   std::optional<Found> tight;    // the best of the hidden tight ones
