@@ -1,6 +1,7 @@
 #include "src/adapt/question.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "src/adapt/recipe_keys.hpp"
 #include "src/base/units.hpp"
@@ -20,14 +21,24 @@ std::int64_t default_batch_tokens(const Request& request, const Recipe& recipe) 
 
 std::string digits(std::int64_t v) { return std::to_string(v); }
 
-// What a batch is a multiple of where it is not given: a power of two times what the number of GPUs has
-// beside powers of two, so that it can be shared out many ways.
-std::int64_t batch_unit(std::int64_t gpus, std::int64_t about) {
+// A batch in tokens as sequences that can be shared out many ways: a multiple of the largest power of two times what
+// the number of GPUs has beside powers of two that is near enough to what is wanted.
+std::int64_t shareable_batch(const SetBatch& set_batch, Recipe probe, std::int64_t gpus, bool given) {
+  const std::int64_t near = given ? 32 : 8;  // parts of the batch, of which it may be one off
   std::int64_t odd = gpus;
   while (odd % 2 == 0) odd /= 2;
-  std::int64_t unit = odd;
-  while (unit * 16 <= about && gpus % (unit * 2) == 0) unit *= 2;
-  return unit;
+  const auto of_unit = [&](std::int64_t unit) {
+    probe.layout.dp = unit;
+    set_batch(probe);
+    return probe.global_batch;
+  };
+  const std::int64_t wanted = of_unit(1);
+  for (std::int64_t unit = gpus; unit > odd; unit /= 2) {
+    if (unit / 2 > wanted) continue;
+    const std::int64_t batch = of_unit(unit);
+    if (std::abs(batch - wanted) * near <= wanted) return batch;
+  }
+  return of_unit(odd);
 }
 
 Status read_sizes(const Request& request, Recipe& recipe) {
@@ -106,10 +117,9 @@ Result<Question> ask(const Request& request, const Draft& draft) {
   if (!set_batch) return set_batch.error();
   Recipe probe = r;
   probe.layout.vpp = 1;
-  if (!out.fixed("dp"))
-    probe.layout.dp = batch_unit(out.cluster.gpus, default_batch_tokens(request, r) / std::max<std::int64_t>(1, r.seq));
   (*set_batch)(probe);
-  r.global_batch = probe.global_batch;
+  r.global_batch =
+      out.fixed("dp") ? probe.global_batch : shareable_batch(*set_batch, probe, out.cluster.gpus, batch_given);
   if (!batch_given)
     r.assumed.push_back("global_batch=" + digits(r.global_batch) +
                         (tunes(request) ? " (64 sequences" : " (4 Mi tokens") +
