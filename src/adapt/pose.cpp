@@ -2,6 +2,7 @@
 // is chosen by the defaults of the documentation and listed in recipe.assumed.
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "src/adapt/gpu_defaults.hpp"
 #include "src/adapt/question.hpp"
@@ -217,18 +218,43 @@ Status read_layout_rest(const Request& request, const Stack& stack, Recipe& reci
   return Nothing{};
 }
 
-// With a given layout: the least recomputation that fits; full when none does.
-void choose_recompute(const Model& model, const Stack& stack, const Cluster& cluster, Recipe& recipe) {
+// Of all that the stack can recompute with this layout, what is fastest and fits; nothing where no time is known, or
+// nothing fits.
+std::optional<Recompute> fastest_recompute(const Draft& draft) {
+  Question q;
+  q.model = draft.model.get();
+  q.stack = draft.stack;
+  q.cluster = draft.cluster;
+  q.recipe = draft.recipe;
+  q.recipe.given.insert(kPlannedKeys.begin(), kPlannedKeys.end());
+  q.recipe.given.erase("recompute");
+  const auto choice = best_layout(q);
+  if (!choice || !choice->fits || !choice->timed) return std::nullopt;
+  return choice->recipe.recompute;
+}
+
+// With a given layout: none, if that fits; else what costs least time and fits. Where no time is known: the least that
+// fits. Full when nothing does. Returns what it was chosen for.
+std::string choose_recompute(Draft& draft) {
+  Recipe& recipe = draft.recipe;
+  const Stack& stack = *draft.stack;
   std::vector<RecomputeKind> policies = {RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full};
   if (stack.recompute_default == "selective") policies.erase(policies.begin());
   if (stack.selective.empty()) std::erase(policies, RecomputeKind::selective);
+  bool first = true;
   for (RecomputeKind policy : policies) {
     recipe.recompute.kind = policy;
-    const Result<Analysed> analysed = analyse_recipe(model, stack, recipe);
-    if (!analysed) return;  // reported by the caller, who analyses again
-    const MemoryEstimate<double> memory = memory_estimate<double>(*analysed, cluster);
-    if (!memory.margin || memory.margin->number() >= 0) return;
+    const Result<Analysed> analysed = analyse_recipe(*draft.model, stack, recipe);
+    if (!analysed) return "";  // reported by the caller, who analyses again
+    const MemoryEstimate<double> memory = memory_estimate<double>(*analysed, draft.cluster);
+    if (!memory.margin || memory.margin->number() >= 0) return "";
+    if (!std::exchange(first, false)) continue;
+    if (const auto fastest = fastest_recompute(draft)) {
+      recipe.recompute = *fastest;
+      return " (the fastest that fits)";
+    }
   }
+  return "";
 }
 
 Status check_tokens(const Recipe& r) {
@@ -274,8 +300,8 @@ Status complete_layout(const Request& request, Draft& draft) {
   if (Status s = read_layout_rest(request, *draft.stack, recipe); !s) return s.error();
   (*set_batch)(recipe);
   if (!*recompute) {
-    choose_recompute(*draft.model, *draft.stack, draft.cluster, recipe);
-    assume(recipe, "recompute=" + recompute_text(recipe.recompute));
+    const std::string why = choose_recompute(draft);
+    assume(recipe, "recompute=" + recompute_text(recipe.recompute) + why);
   }
   if (!batch_given)
     assume(recipe, "global_batch=" + num(recipe.global_batch) +
