@@ -39,9 +39,8 @@ bool misses_limit(const Estimate& e) {
   const RunSettings& s = e.recipe.run;
   if (!s.within && !s.budget) return false;
   if (!e.run) return true;
-  const double p50 = e.run->p50.number();
-  const bool late = s.within && !(p50 <= *s.within);
-  const bool dear = s.budget && !(e.run->cost && e.run->cost->number() / e.run->expected.number() * p50 <= *s.budget);
+  const bool late = s.within && !(e.run->p50.number() <= *s.within);
+  const bool dear = s.budget && !(e.run->cost && e.run->cost->number() <= *s.budget);
   return late || dear;
 }
 

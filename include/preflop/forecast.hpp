@@ -129,7 +129,7 @@ struct RunEstimate {
   std::optional<Seconds<N>> mtbf;      // of the job; absent where nothing ever fails
   std::optional<Seconds<N>> interval;  // of training between saves; absent without checkpoints
   Ratio<N> effective;                  // ideal / expected
-  Ratio<N> gpu_hours;                  // (GPUs + spares) x expected
+  Ratio<N> gpu_hours;                  // (GPUs + spares) x p50: what a run takes half of the time, and so all below
   std::optional<Usd<N>> cost;          // of the GPU-hours; absent: no price known
   std::optional<Usd<N>> storage;       // of the checkpoints that are kept; absent: none are, or their size is not known
   std::optional<Ratio<N>> energy_kwh;  // absent: no power known

@@ -23,13 +23,21 @@ Result<std::unique_ptr<Offer>> pose_offer(const Request& request, const Catalogu
 // Limits of the whole run as limits of a step.
 Limits step_limits(const PlanAsk& asked, const Question& question);
 
-// The best plans of the cluster, each of another shape.
-Result<std::vector<Estimate>> best_of(const Offer& offer, std::size_t top);
+// The best plans of the cluster within the limits, each of another shape; the run of the first is forecast, and of the
+// others where limits ask for it.
+Result<std::vector<Estimate>> best_of(const Offer& offer, const PlanLimits& limits, std::size_t top);
 
-// Adds a cluster's share of the space to the whole.
-void add_space(SpaceReport& sum, const SearchResult& found);
+// Forecasts the runs that are not yet.
+Status complete(std::vector<Estimate>& plans, const std::vector<std::unique_ptr<Offer>>& offers);
+// Is it of this cluster and these numerics?
+bool is_of(const Estimate& plan, const Offer& offer);
+
 // Where nothing fits: the layout that is short by least, if it is nearer than the one that is kept.
 void keep_nearest_of(Plan& plan, const Offer& offer);
+
+// What a batch twice as large would gain on the cluster of the best plan, in words, where the batch was not given:
+// at least as much. Empty: little.
+std::string gain_of_batch(const Offer& offer, const Estimate& best);
 
 // The best of a cluster, whatever numerics are open.
 void keep_cluster(Plan& plan, const Estimate& best);

@@ -38,6 +38,7 @@ struct PlanRun::Work {
   std::vector<Request> requests;  // one for each cluster and each choice of what is open
   Plan plan;
   std::vector<std::unique_ptr<Offer>> offers;  // those that were searched
+  SearchResult all;                            // of all clusters: what was looked at and refused
   std::optional<Error> refused;                // a cluster of several that cannot be asked about
   std::size_t at = 0;                          // of requests
   std::optional<LongestSequence> longest;      // of this cluster, while it is looked for
@@ -97,12 +98,17 @@ Status PlanRun::Work::next() {
 // The best of a cluster that was searched.
 Status PlanRun::Work::keep() {
   const Offer& o = *current;
-  add_space(plan.space, o.found);
-  auto best = best_of(o, asked.top);
+  std::vector<SearchResult> both;
+  both.push_back(std::move(all));
+  both.push_back(o.found);
+  all = merge(std::move(both), 1);
+  plan.space = report(all);
+  auto best = best_of(o, asked.limits, asked.top);
   if (!best) return best.error();
-  if (!best->empty()) keep_cluster(plan, best->front());
+  const bool nothing = best->empty();
+  if (!nothing) keep_cluster(plan, best->front());
   for (Estimate& e : *best) plan.plans.push_back(std::move(e));
-  if (o.found.best.empty()) keep_nearest_of(plan, o);
+  if (nothing) keep_nearest_of(plan, o);
   offers.push_back(std::move(current));
   return Nothing{};
 }
@@ -111,14 +117,16 @@ Status PlanRun::Work::finish() {
   if (offers.empty() && refused) return *refused;
   choose(plan, asked.top);
   if (plan.plans.empty()) return Nothing{};
+  if (Status s = complete(plan.plans, offers); !s) return s;
   const std::optional<Estimate> missed = std::exchange(plan.nearest, std::nullopt);
   for (const auto& o : offers) {
-    const Question& q = o->question;
     const Estimate& first = plan.plans.front();
-    if (q.cluster.gpus != first.cluster.gpus || q.cluster.gpu.id != first.cluster.gpu.id ||
-        q.recipe.precision != first.recipe.precision || q.recipe.optimizer != first.recipe.optimizer)
-      continue;
+    if (!is_of(first, *o)) continue;
     plan.why = explain_plan(o->question, plan.plans);
+    const bool by_seconds = asked.objective != Objective::memory && asked.objective != Objective::seq &&
+                            asked.objective != Objective::micro_batch;
+    const std::string gain = by_seconds ? gain_of_batch(*o, first) : "";
+    if (!gain.empty()) plan.gains.push_back(gain);
     break;
   }
   if (missed)

@@ -31,23 +31,27 @@ Status read_evaluation(RunReader& in) {
   return Nothing{};
 }
 
+// The parts of A:B:C. `valid` shows how it is written.
+Result<std::array<std::string_view, 3>> three_parts(std::string_view text, const char* where, const char* valid) {
+  const std::size_t first = text.find(':'), last = text.rfind(':');
+  if (first == last || text.find(':', first + 1) != last)
+    return Error{where, text::quoted(text) + " has not three parts", valid};
+  return std::array{text.substr(0, first), text.substr(first + 1, last - first - 1), text.substr(last + 1)};
+}
+
 // START:INCREMENT:SAMPLES, as Megatron-LM's --rampup-batch-size.
 Status read_ramp(RunReader& in) {
+  constexpr const char* kWhere = "--batch-ramp";
   const std::string* text = in.given("batch_ramp");
   if (text == nullptr) return Nothing{};
+  const auto words = three_parts(*text, kWhere, "START:INCREMENT:SAMPLES");
+  if (!words) return words.error();
   std::array<std::int64_t, 3> parts{};
-  std::size_t from = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::size_t colon = text->find(':', from);
-    const bool last = i + 1 == parts.size();
-    if ((colon == std::string::npos) != last)
-      return Error{"--batch-ramp", text::quoted(*text) + " has not three parts", "START:INCREMENT:SAMPLES"};
-    const auto count =
-        parse_count(std::string_view(*text).substr(from, last ? std::string::npos : colon - from), "--batch-ramp");
+    const auto count = parse_count((*words)[i], kWhere);
     if (!count) return count.error();
-    if (count->get() == 0) return Error{"--batch-ramp", "a part that is 0", "START:INCREMENT:SAMPLES, each 1 or more"};
+    if (count->get() == 0) return Error{kWhere, "a part that is 0", "START:INCREMENT:SAMPLES, each 1 or more"};
     parts[i] = count->get();
-    from = colon + 1;
   }
   in.run().ramp = BatchRamp{parts[0], parts[1], parts[2]};
   return Nothing{};
@@ -68,16 +72,15 @@ Status read_practice(RunReader& in) {
     out.source = kWhere;
     return Nothing{};
   } else {
-    const std::size_t first = text->find(':'), second = first == std::string::npos ? first : text->find(':', first + 1);
-    if (second == std::string::npos)
-      return Error{kWhere, text::quoted(*text) + " has not three parts", "LOW:MEDIAN:HIGH, e.g. 0.9:1:1.2, or none"};
-    const std::string_view all = *text;
-    const auto low = parse_real(all.substr(0, first), kWhere), high = parse_real(all.substr(second + 1), kWhere);
-    const auto median = parse_real(all.substr(first + 1, second - first - 1), kWhere);
-    if (!low) return low.error();
-    if (!median) return median.error();
-    if (!high) return high.error();
-    out = {*low, *median, *high, kWhere};
+    const auto words = three_parts(*text, kWhere, "LOW:MEDIAN:HIGH, e.g. 0.9:1:1.2, or none");
+    if (!words) return words.error();
+    std::array<double, 3> parts{};
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const auto factor = parse_real((*words)[i], kWhere);
+      if (!factor) return factor.error();
+      parts[i] = *factor;
+    }
+    out = {parts[0], parts[1], parts[2], kWhere};
   }
   constexpr double kMost = 100;
   if (out.low > 0 && out.low <= out.median && out.median <= out.high && out.high <= kMost) return Nothing{};

@@ -79,7 +79,7 @@ constexpr std::pair<std::string_view, const char*> kSays[] = {
     {"run.p10_seconds", "time that one run in ten beats"},
     {"run.p50_seconds", "median time"},
     {"run.p90_seconds", "time that nine runs in ten beat"},
-    {"run.gpu_hours", "GPUs, spares too, x expected time"},
+    {"run.gpu_hours", "GPUs, spares too, x the median time"},
     {"run.cost_usd", "price of these GPU-hours"},
     {"run.storage_usd", "price of keeping checkpoints"},
     {"run.energy_kwh", "energy of the site in the expected time"},

@@ -121,6 +121,7 @@ void put_finish(RunEstimate<N>& out, const RunPlan<N>& plan, const StepEstimate<
   out.p90 = at(90, "90 % quantile");
 }
 
+// Of a run as long as the median: limits and objectives go by it, too.
 template <class N>
 void put_money(RunEstimate<N>& out, const Cluster& cluster, const RunSettings& s,
                const std::optional<Bytes<N>>& checkpoint) {
@@ -130,16 +131,16 @@ void put_money(RunEstimate<N>& out, const Cluster& cluster, const RunSettings& s
   if (s.spares)
     paid = gpus + leaf<N>(s.spares->value * static_cast<double>(cluster.gpus_per_node),
                           [] { return Origin{"GPUs held ready", "", "--spares", {}}; });
-  out.gpu_hours = Ratio<N>(named(out.expected.number() * paid / N(kSecondsPerHour), "GPU-hours", "h"));
+  out.gpu_hours = Ratio<N>(named(out.p50.number() * paid / N(kSecondsPerHour), "GPU-hours", "h"));
   if (s.price)
     out.cost = Usd<N>(named(out.gpu_hours.number() * take<N>(*s.price, "price of a GPU-hour", "USD/h"), "cost", "USD"));
   if (s.storage && checkpoint && s.saving != Saving::none) {
     const N bytes = checkpoint->number() * leaf<N>(s.kept, [] { return Origin{"checkpoints kept", "", "--keep", {}}; });
-    out.storage = Usd<N>(named(bytes * out.expected.number() * take<N>(*s.storage, "price of storage", "USD/B/s"),
+    out.storage = Usd<N>(named(bytes * out.p50.number() * take<N>(*s.storage, "price of storage", "USD/B/s"),
                                "storage of checkpoints", "USD"));
   }
   if (!s.watts) return;
-  const N joules = out.expected.number() * gpus * take<N>(*s.watts, "watts of a GPU and its share of the host", "W") *
+  const N joules = out.p50.number() * gpus * take<N>(*s.watts, "watts of a GPU and its share of the host", "W") *
                    take<N>(s.pue, "PUE: all of the site's power over that of its machines", "");
   out.energy_kwh = Ratio<N>(named(joules / N(kJoulesPerKwh), "energy", "kWh"));
   out.co2_kg = Ratio<N>(named(out.energy_kwh->number() * take<N>(s.grid, "CO2e of a kWh", "kg/kWh"), "CO2e", "kg"));

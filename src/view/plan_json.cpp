@@ -15,6 +15,7 @@ Json point(const Estimate& e) {
   out["mfu"] = e.step ? json_number(e.step->mfu.number()) : Json(nullptr);
   out["ideal_seconds"] = e.run ? json_number(e.run->ideal.number()) : Json(nullptr);
   out["gpu_hours"] = e.run ? json_number(e.run->gpu_hours.number()) : Json(nullptr);
+  out["p50_seconds"] = e.run ? json_number(e.run->p50.number()) : Json(nullptr);
   out["expected_seconds"] = e.run ? json_number(e.run->expected.number()) : Json(nullptr);
   out["cost_usd"] = e.run && e.run->cost ? json_number(e.run->cost->number()) : Json(nullptr);
   const Layout& l = e.recipe.layout;

@@ -30,15 +30,10 @@ std::string memory_cell(const Estimate& e) {
   return text::fixed((s.allocated + s.context).number() / 1073741824.0, 1);
 }
 
-// Of a run as long as the median's, as `--within` and `--budget` compare it.
+// Of the median run, as `--within` and `--budget` compare it.
 std::string days(const Estimate& e) { return e.run ? text::seconds(e.run->p50.number()) : "-"; }
-double of_median(const Estimate& e, double of_mean) { return of_mean / e.run->expected.number() * e.run->p50.number(); }
-std::string gpu_hours(const Estimate& e) {
-  return e.run ? text::count(std::round(of_median(e, e.run->gpu_hours.number()))) : "-";
-}
-std::string cost(const Estimate& e) {
-  return e.run && e.run->cost ? dollars(of_median(e, e.run->cost->number())) : "-";
-}
+std::string gpu_hours(const Estimate& e) { return e.run ? text::count(std::round(e.run->gpu_hours.number())) : "-"; }
+std::string cost(const Estimate& e) { return e.run && e.run->cost ? dollars(e.run->cost->number()) : "-"; }
 
 std::string plans_table(const Plan& plan) {
   const bool many = plan.clusters.size() > 1;

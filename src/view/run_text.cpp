@@ -59,9 +59,9 @@ std::string safety_text(const Estimate& e) {
 std::string money_text(const Estimate& e) {
   const RunEstimate<double>& r = *e.run;
   const RunSettings& s = e.recipe.run;
-  std::string out = text::count(std::round(r.gpu_hours.number())) + " GPU-hours";
+  std::string out = text::count(std::round(r.gpu_hours.number())) + " GPU-hours at the median";
   if (r.cost) {
-    const double each = r.cost->number() / r.expected.number();
+    const double each = r.cost->number() / r.p50.number();
     out += " = " + dollars(r.cost->number()) + " (" + dollars(each * r.p10.number()) + " to " +
            dollars(each * r.p90.number()) + ") at $" + text::fixed(s.price->value, 2) +
            (given(e, "price") && s.price->source == "--price" ? "" : " (assumed: " + s.price->source + ")");
@@ -95,11 +95,9 @@ std::string limits_text(const Estimate& e) {
   if (s.within)
     out += wrapped(std::string(r.p50.number() <= *s.within ? "within" : "NOT within") + " the limit of " +
                    text::seconds(*s.within) + " half of the time or more");
-  if (s.budget && r.cost) {
-    const double at_median = r.cost->number() / r.expected.number() * r.p50.number();
-    out += wrapped(std::string(at_median <= *s.budget ? "within" : "NOT within") + " the budget of " +
+  if (s.budget && r.cost)
+    out += wrapped(std::string(r.cost->number() <= *s.budget ? "within" : "NOT within") + " the budget of " +
                    dollars(*s.budget) + " at the median");
-  }
   return out;
 }
 

@@ -60,6 +60,41 @@ class Plan(unittest.TestCase):
             self.assertIn("no layout is legal", first)
             self.assertIn(said, first)
 
+    def test_of_several_clusters_what_no_layout_mends_leads(self):
+        for refused, said in ((("--attention", "fa3"), "fa3"), (("--stack", "foundry", "--tp", "2"), "no tensor parallelism")):
+            job = ("plan", "llama3-8b", "--on", "16..64xa100-80", *refused)
+            code, out, err = run(*job)
+            if code == 2:
+                self.assertIn(said, err)
+                continue
+            self.assertEqual(code, 3)
+            self.assertIn(said, " ".join(out.split("\n\n")[0].split()))
+
+    def test_headline_json_and_limits_go_by_the_median_run(self):
+        job = ("plan", "llama3-8b", "--on", "64xh100-sxm", "--tokens", "100B", "--top", "1")
+        e = json.loads(run(*job, "--json")[1])["plans"][0]
+        r, gpus = e["run"], e["cluster"]["gpus"]
+        self.assertAlmostEqual(r["gpu_hours"], r["p50_seconds"] * gpus / 3600, delta=1e-6 * r["gpu_hours"])
+        self.assertNotEqual(r["p50_seconds"], r["expected_seconds"])
+        first = " ".join(run(*job, "-q")[1].split())
+        self.assertIn(f"{round(r['gpu_hours']):,} GPU-hours, ${round(r['cost_usd']):,}", first)
+        for limit, unit, has in (("--within", "s", r["p50_seconds"]), ("--budget", "", r["cost_usd"])):
+            for times, code in ((1.001, 0), (0.999, 3)):
+                self.assertEqual(run(*job, limit, f"{has * times:.3f}{unit}")[0], code, (limit, times))
+
+    def test_objectives_compare_the_runs_that_are_shown(self):
+        for objective, key in (("time", "p50_seconds"), ("gpu-hours", "gpu_hours"), ("cost", "cost_usd")):
+            plan = json.loads(run("plan", "llama3-8b", "--on", "32xh100-sxm", "--on", "64xa100-80", "--tokens", "100B",
+                                  "--objective", objective, "--json", "--top", "1")[1])
+            self.assertEqual(plan["plans"][0]["run"][key], min(p[key] for p in plan["scaling"]), objective)
+
+    def test_a_larger_batch_is_named_where_the_batch_was_assumed(self):
+        job = ("plan", "llama3-8b", "--on", "1024xh200", "--tokens", "15T", "--json", "--top", "1")
+        gains = json.loads(run(*job)[1])["opened_would_gain"]
+        self.assertIn("With --global-batch 1024", gains[0])
+        given = json.loads(run(*job, "--global-batch", "512")[1])["opened_would_gain"]
+        self.assertFalse(any("--global-batch" in line for line in given), given)
+
     def test_a_missed_limit_says_by_how_much(self):
         job = ("plan", "llama3-8b", "--on", "8..32xh100-sxm", "--tokens", "1T")
         for words, said in ((("--within", "1d"), "--within 24.0 h"), (("--budget", "1000"), "--budget $1,000"),
@@ -77,7 +112,7 @@ class Plan(unittest.TestCase):
         plan = json.loads(run("plan", "llama3-8b", "--on", "8..64xh100-sxm", "--tokens", "100B", "--json")[1])
         points, front = plan["scaling"], plan["pareto"]
         self.assertTrue(all(p["cost_usd"] > 0 and p["expected_seconds"] > 0 for p in points))
-        keys = ("gpus", "expected_seconds", "cost_usd")
+        keys = ("gpus", "p50_seconds", "cost_usd")
         for p in front:
             self.assertFalse(any(all(q[k] < p[k] for k in keys) for q in points))
 

@@ -124,13 +124,13 @@ TEST(Run, UnitsOfMtbf) {
 
 TEST(Run, MoneyAndEnergy) {
   const Estimate e = run_of(R"(, "tokens": "1T", "price": 2.5, "watts": 1000, "pue": 1.2, "grid": 400)");
-  const double hours = e.run->expected.number() * 256 / 3600;
+  const double hours = e.run->p50.number() * 256 / 3600;
   EXPECT_DOUBLE_EQ(e.run->gpu_hours.number(), hours);
   EXPECT_DOUBLE_EQ(e.run->cost->number(), hours * 2.5);
   EXPECT_NEAR(e.run->energy_kwh->number(), hours * 1.2, hours * 1e-12);
   EXPECT_NEAR(e.run->co2_kg->number(), hours * 1.2 * 0.4, hours * 1e-12);
   const Estimate spares = run_of(R"(, "tokens": "1T", "price": 2.5, "spares": 2, "repair": "1d")");
-  EXPECT_DOUBLE_EQ(spares.run->gpu_hours.number(), spares.run->expected.number() * (256 + 16) / 3600);
+  EXPECT_DOUBLE_EQ(spares.run->gpu_hours.number(), spares.run->p50.number() * (256 + 16) / 3600);
   // LLaMA 65B: 1,022,362 h of 400 W at PUE 1.1 and 385 g/kWh are 449 MWh and 173 t (arXiv 2302.13971 table 15).
   const Estimate llama = run_of(R"(, "tokens": "1T", "watts": 400, "pue": 1.1, "grid": "us")");
   const double of_llama = 1022362 / llama.run->gpu_hours.number() / 1000;

@@ -83,12 +83,12 @@ function figures(app: App, e: Estimate): HTMLElement {
         step.tokens_per_second_per_gpu === null ? "" : `${count(Math.round(step.tokens_per_second_per_gpu))} per GPU`,
       ),
     );
-  const { expected_seconds: expected, p10_seconds: p10, p90_seconds: p90, cost_usd: cost, gpu_hours: hours } = run;
-  if (typeof expected === "number")
+  const { p50_seconds: median, p10_seconds: p10, p90_seconds: p90, cost_usd: cost, gpu_hours: hours } = run;
+  if (typeof median === "number")
     out.push(
       figure(
         "The run",
-        num(app, "run.expected_seconds", seconds(expected), "expected run"),
+        num(app, "run.p50_seconds", seconds(median), "median run"),
         typeof p10 === "number" && typeof p90 === "number" ? `P10–P90 ${seconds(p10)} to ${seconds(p90)}` : "",
       ),
     );
