@@ -114,7 +114,9 @@ bool Cells::overshadowed(const FormFamily& family, std::size_t first, std::size_
 // Recomputation only adds work, and a step is monotone in the work of its pieces (compose.hpp): where nothing
 // recomputed is too slow, so is the rest.
 void Cells::bound_by_time(const Structure& structure, std::uint32_t loss) {
-  const double slowest = sink_.slowest_of_use();
+  // What is made again may cost nothing: its sums then come out a rounding less than those without it.
+  constexpr double kRounding = 1e-9;
+  const double slowest = sink_.slowest_of_use() * (1 + kRounding);
   const bool bounded = timed_ && slowest < std::numeric_limits<double>::infinity() &&
                        space_.recompute.front().kind == RecomputeKind::none;
   const std::uint64_t bit = std::uint64_t{1} << loss;
