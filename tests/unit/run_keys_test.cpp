@@ -242,7 +242,7 @@ TEST(Run, CheckpointsThatAreKeptCostStorage) {
   const Estimate one = run_of(kTokens);
   const Estimate ten = run_of(R"(, "tokens": "1T", "keep": 10, "storage_price": 23)");
   ASSERT_TRUE(one.run->storage && ten.run->storage);
-  const double months = ten.run->expected.number() / 86400 / 365 * 12;
+  const double months = ten.run->p50.number() / 86400 / 365 * 12;
   EXPECT_NEAR(ten.run->storage->number(), 10 * ten.memory.checkpoint->number() / 1e12 * 23 * months, 1e-6);
   EXPECT_NEAR(ten.run->storage->number(), 10 * one.run->storage->number(), 1e-6);
   EXPECT_FALSE(run_of(R"(, "tokens": "1T", "checkpoint": "none")").run->storage.has_value());
