@@ -82,6 +82,7 @@ struct Recipe {
 
   std::string precision = "bf16";
   std::string optimizer = "adamw";
+  std::string optimizer_implementation = "fused";  // or foreach, for-loop: what a step holds beside its states
   Dtype weight_dtype = Dtype::bf16;
   Dtype grad_dtype = Dtype::fp32;
   Dtype master_dtype = Dtype::fp32;  // none: the weights are their own master

@@ -44,6 +44,7 @@ const std::vector<Key>& request_keys() {
       {"lora", "r=N,..", "fine-tuning", "low-rank adapters", "low-rank adapters"},
       {"quantize", "NAME", "fine-tuning", "quantised frozen weights", "quantised weights"},
       {"freeze", "WHAT", "fine-tuning", "frozen parts", "frozen parts"},
+      {"optimizer_implementation", "fused|foreach|for-loop", "software", "what a step of the optimizer holds", ""},
       {"cp_comm", "p2p|a2a", "software", "context parallelism: keys round a ring, or heads for tokens", ""},
       {"dispatcher", "NAME", "software", "how rows reach their experts: alltoall, deepep or hybridep", ""},
       {"cuda_graph", "NAME", "software", "none, transformer_engine, local or full_iteration", ""},

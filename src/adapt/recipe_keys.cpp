@@ -232,7 +232,12 @@ Status word_key(const Request& request, const char* key, const std::vector<std::
   return Nothing{};
 }
 
-Status read_software(const Request& request, Recipe& recipe) {
+Status read_software(const Request& request, const Stack& stack, Recipe& recipe) {
+  recipe.optimizer_implementation = stack.optimizer_implementations.front();
+  if (Status s = word_key(request, "optimizer_implementation", optimizer_implementation_names(),
+                          recipe.optimizer_implementation);
+      !s)
+    return s;
   if (Status s = word_key(request, "cp_comm", {"p2p", "a2a"}, recipe.cp_comm); !s) return s;
   if (Status s = word_key(request, "dispatcher", dispatcher_names(), recipe.dispatcher); !s) return s;
   const std::vector<std::string> graphs = {"none", "transformer_engine", "local", "full_iteration"};
@@ -297,7 +302,7 @@ Status read_numerics(const Request& request, const Stack& stack, Recipe& recipe)
   if (Status s = read_precision(request, recipe); !s) return s;
   if (Status s = read_dtypes(request, stack, recipe); !s) return s;
   if (Status s = read_kernels(request, stack, recipe); !s) return s;
-  if (Status s = read_software(request, recipe); !s) return s;
+  if (Status s = read_software(request, stack, recipe); !s) return s;
   if (Status s = read_offload(request, recipe); !s) return s;
   const auto compile = switch_key(request, "compile");
   if (!compile) return compile.error();

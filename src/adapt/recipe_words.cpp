@@ -29,6 +29,7 @@ std::map<std::string, std::string> recipe_words(const Recipe& r) {
   out["stack"] = stack_text(r);
   out["precision"] = r.precision;
   out["optimizer"] = r.optimizer;
+  if (r.given.contains("optimizer_implementation")) out["optimizer_implementation"] = r.optimizer_implementation;
   out["weight_dtype"] = name(r.weight_dtype);
   out["grad_dtype"] = name(r.grad_dtype);
   out["master_dtype"] = name(r.master_dtype);

@@ -47,7 +47,8 @@ void Cells::set_states(const Structure& structure, Variant& v) {
     // A stage has as many parameters on one GPU however its states are shared.
     const StageSizes* known = &v != &variants_.front() ? &variants_.front().sizes[k] : nullptr;
     v.sizes.push_back({flights_[k], known != nullptr ? known->dense : parameters_of(f, weights_, false),
-                       known != nullptr ? known->expert : parameters_of(f, weights_, true), dense, expert});
+                       known != nullptr ? known->expert : parameters_of(f, weights_, true), dense, expert,
+                       known != nullptr ? known->largest : largest_of(structure.classes[k], weights_)});
     std::vector<double>& bytes = v.bytes[k];
     bytes.clear();
     const double residue = by_shards ? tables_.residue(structure.classes[k], recipe_, at_, weights_) : residues_[k];

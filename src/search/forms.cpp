@@ -93,6 +93,10 @@ void add_line(Linear& out, const Line& line, double sign, double slope) {
   if (line.volume.sharded_from.get() > 0) {  // the stage's parameters, not a block's item
     const bool expert = line.volume.sharded_from.get() >= kExpertMark;
     const bool whole = line.volume.sharded_by == 1;
+    if (line.what == kOneTensor) {
+      (whole ? out.largest_whole : out.largest_shard) += sign * weight;
+      return;
+    }
     double& at = whole ? (expert ? out.expert_whole : out.dense_whole) : (expert ? out.expert_shard : out.dense_shard);
     at += sign * weight;
   } else if (line.volume.size == 1) {

@@ -45,8 +45,9 @@ struct FormTerm {
 // A sum of items, and of what follows the parameters of a whole stage.
 struct Linear {
   std::vector<FormTerm> terms;
-  double dense_shard = 0, expert_shard = 0;  // bytes per element of ceil(parameters / shard group)
-  double dense_whole = 0, expert_whole = 0;  // bytes per parameter
+  double dense_shard = 0, expert_shard = 0;     // bytes per element of ceil(parameters / shard group)
+  double dense_whole = 0, expert_whole = 0;     // bytes per parameter
+  double largest_shard = 0, largest_whole = 0;  // bytes per element of the largest tensor, and of its shard
   double constant = 0;
   bool operator==(const Linear&) const = default;
 };

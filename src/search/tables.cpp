@@ -18,6 +18,15 @@ double weights_of(const Items& items) {
   return out;
 }
 
+std::array<double, 2> largest_weight(const BlockCost& block) {
+  std::array<double, 2> out{};
+  for (const WeightItem& w : block.weights) {
+    double& most = out[w.expert() ? 1 : 0];
+    most = std::max(most, w.volume.elements.real());
+  }
+  return out;
+}
+
 // Has some state of an optimizer, or a weight itself, not every weight? The forms count each state for all of them.
 bool states_of_some_weights(const Question& question) {
   const ScaledPrecision* scaled = question.stack->precision(question.recipe.precision);
@@ -117,6 +126,7 @@ void Tables::fill(BlockRow& out, int block, const Position& at, bool memory) con
   out.legal = out.legal && cost.legal;
   out.items = items_of(cost);
   out.weights = weights_of(out.items);
+  out.largest = largest_weight(cost);
   out.timed = true;
   out.memory = memory;
   out.block.extents = cost.extents;
@@ -186,6 +196,7 @@ const BlockRow& Tables::weights(int block, const Position& at) {
   slot->legal = slot->block.legal;
   slot->items = items_of(slot->block);
   slot->weights = weights_of(slot->items);
+  slot->largest = largest_weight(slot->block);
   return *slot;
 }
 

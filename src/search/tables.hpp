@@ -18,6 +18,7 @@ struct BlockRow {
   Items items{};                        // of a row without memory: weights alone
   std::array<Piece<double>, 2> pieces;  // by `accumulates`, where the space has such layouts
   double weights = 0;                   // elements, of all meshes
+  std::array<double, 2> largest{};      // elements of the largest weight: dense, an expert's
   bool legal = true;                    // false: more than 2^53 of something
   bool timed = false;                   // its pieces are there
   bool memory = false;                  // and what it keeps
@@ -122,8 +123,10 @@ class Tables {
 struct StageSizes {
   double flights = 1, dense = 0, expert = 0;
   std::int64_t dense_group = 1, expert_group = 1;
+  std::array<double, 2> largest{};  // elements of the largest weight: dense, an expert's
 };
 double evaluate(const Linear& form, const std::vector<const BlockRow*>& rows, const StageSizes& sizes);
+std::array<double, 2> largest_of(const StageClass& kind, const std::vector<const BlockRow*>& rows);
 double parameters_of(const StageForms& forms, const std::vector<const BlockRow*>& rows, bool expert);
 
 }  // namespace preflop

@@ -41,11 +41,24 @@ StageClass make_class(const Model& model, const Stage& stage) {
 double evaluate(const Linear& form, const std::vector<const BlockRow*>& rows, const StageSizes& sizes) {
   double out = form.constant;
   for (const FormTerm& t : form.terms) out += rows[t.block]->items[t.item] * (t.fixed + t.per_flight * sizes.flights);
+  if (form.largest_whole != 0) out += form.largest_whole * std::max(sizes.largest[0], sizes.largest[1]);
+  if (form.largest_shard != 0)
+    out += form.largest_shard * std::max(std::ceil(sizes.largest[0] / static_cast<double>(sizes.dense_group)),
+                                         std::ceil(sizes.largest[1] / static_cast<double>(sizes.expert_group)));
   if (form.dense_whole != 0) out += form.dense_whole * sizes.dense;
   if (form.expert_whole != 0) out += form.expert_whole * sizes.expert;
   if (form.dense_shard != 0) out += form.dense_shard * std::ceil(sizes.dense / static_cast<double>(sizes.dense_group));
   if (form.expert_shard != 0)
     out += form.expert_shard * std::ceil(sizes.expert / static_cast<double>(sizes.expert_group));
+  return out;
+}
+
+std::array<double, 2> largest_of(const StageClass& kind, const std::vector<const BlockRow*>& rows) {
+  std::array<double, 2> out{};
+  for (const int block : kind.blocks) {
+    const std::array<double, 2>& own = rows[static_cast<std::size_t>(block)]->largest;
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::max(out[i], own[i]);
+  }
   return out;
 }
 

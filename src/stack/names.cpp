@@ -87,6 +87,9 @@ std::vector<std::string> loss_kind_names() { return labels(kLosses); }
 std::vector<std::string> scaled_precision_names() {
   return {"fp8-tensorwise", "fp8-delayed", "fp8-rowwise", "fp8-blockwise", "mxfp8", "nvfp4"};
 }
+std::vector<std::string> optimizer_implementation_names() {
+  return {"fused", "foreach", "for-loop"};
+}  // src/step/state_lines: add_optimizer_temporary
 std::vector<std::string> dispatcher_names() { return {"alltoall", "deepep", "hybridep"}; }  // src/cost/price
 std::vector<std::string> schedule_names() {
   return {"1f1b", "gpipe", "interleaved", "zb-1p", "zb-2p", "zb-h1"};

@@ -83,6 +83,17 @@ Status read_switches(const TomlTable& legal, const char* key, std::vector<std::s
 Status read_software(const TomlTable& legal, Stack& stack) {
   if (Status s = read_switches(legal, "software", stack.software); !s) return s;
   if (Status s = read_switches(legal, "not_told_apart", stack.not_told_apart); !s) return s;
+  const auto ways = legal.find<std::vector<std::string>>("optimizer_implementations");
+  if (!ways) return ways.error();
+  if (ways->has_value()) {
+    const std::vector<std::string> known = optimizer_implementation_names();
+    for (const std::string& word : **ways) {
+      if (!listed(known, word))
+        return bad(legal, "optimizer_implementations", "no implementation '" + word + "'", text::list(known));
+    }
+    if ((*ways)->empty()) return bad(legal, "optimizer_implementations", "an empty list", text::list(known));
+    stack.optimizer_implementations = **ways;
+  }
   const auto moments = legal.find<std::vector<std::string>>("moments");
   if (!moments) return moments.error();
   if (!moments->has_value()) return Nothing{};
@@ -102,6 +113,9 @@ Status check_software(const Model& model, const Stack& stack, const Recipe& r) {
     if (s.experts && !has_experts(model)) return Error{s.flag, "the model has no experts", s.valid};
     if (!listed(stack.software, s.word)) return Error{s.flag, on + " " + s.lacks, s.valid};
   }
+  if (!listed(stack.optimizer_implementations, r.optimizer_implementation))
+    return Error{"--optimizer-implementation", on + " has no " + r.optimizer_implementation + " optimizer",
+                 text::list(stack.optimizer_implementations)};
   if (std::find(stack.moments.begin(), stack.moments.end(), r.moment_dtype) == stack.moments.end())
     return Error{"--moment-dtype", on + " does not keep moments in " + name(r.moment_dtype),
                  text::list(dtype_labels(stack.moments))};

@@ -152,9 +152,10 @@ struct Stack {
   // What it can keep on the host: "optimizer" (states), "optimizer-part" (a share of them), "all" (weights, gradients
   // and states together), "activations" (without recomputation or pipeline), "checkpoints" (with full recomputation).
   std::vector<std::string> offload;
-  std::vector<std::string> software;              // switches that it has (src/stack/software.cpp)
-  std::vector<std::string> not_told_apart;        // of them those without a figure of their own in its step times
-  std::vector<Dtype> moments = {Dtype::fp32};     // types it can keep the optimizer's moments in
+  std::vector<std::string> software;           // switches that it has (src/stack/software.cpp)
+  std::vector<std::string> not_told_apart;     // of them those without a figure of their own in its step times
+  std::vector<Dtype> moments = {Dtype::fp32};  // types it can keep the optimizer's moments in
+  std::vector<std::string> optimizer_implementations = {"fused"};  // the first one is the default
   std::vector<RecomputeLayers> recompute_layers;  // which parts of its layers it can recompute in full, beside all
   bool experts = true;                            // false: what its expert layers keep is not built yet
   bool sp_allowed = true;                         // false: it knows no sequence parallelism

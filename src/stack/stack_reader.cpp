@@ -264,10 +264,27 @@ Status read_dispatchers(const TomlTable& table, Stack& stack) {
 }
 
 Status read_legal(const TomlTable& table, Stack& stack) {
-  if (Status s = table.only_keys(
-          {"zero",    "schedules", "attention",   "experts",  "uneven_stages",  "stage_layouts", "split_by_cost",
-           "sp",      "tp",        "pp",          "cp",       "own_etp",        "recompute",     "recompute_layers",
-           "offload", "loss",      "dispatchers", "software", "not_told_apart", "moments"});
+  if (Status s = table.only_keys({"zero",
+                                  "schedules",
+                                  "attention",
+                                  "experts",
+                                  "uneven_stages",
+                                  "stage_layouts",
+                                  "split_by_cost",
+                                  "sp",
+                                  "tp",
+                                  "pp",
+                                  "cp",
+                                  "own_etp",
+                                  "recompute",
+                                  "recompute_layers",
+                                  "offload",
+                                  "loss",
+                                  "dispatchers",
+                                  "software",
+                                  "not_told_apart",
+                                  "moments",
+                                  "optimizer_implementations"});
       !s)
     return s;
   if (Status s = read_recompute_layers(table, stack); !s) return s;

@@ -57,6 +57,9 @@ std::vector<Line> lines_at(const Analysed& a, const Stage& stage, Moment moment,
                            const std::vector<Line>& resting);
 // What a rank of the stage keeps in the host's memory, when most is in flight.
 std::vector<Line> host_lines(const Analysed& a, const Stage& stage);
+// Of a line: the optimizer goes from tensor to tensor, and the largest of them counts.
+inline constexpr std::string_view kOneTensor = "temporaries of the largest tensor";
+
 // Does a layer of this block keep what it keeps on the host?
 bool offloads(const Model& model, const Recipe& recipe, int block);
 // Is a layer of this block one of those whose input nobody keeps: not the first of those recomputed together?

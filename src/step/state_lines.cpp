@@ -211,6 +211,27 @@ std::vector<Line> states_of(const Analysed& a, const Stage& stage) {
   return out;
 }
 
+// One tensor at a time: the square root of its second moment and that over its correction, two of its size
+// (torch/optim/adamw.py _single_tensor_adamw). `group(expert)`: ranks that share a weight.
+template <class Group>
+void add_largest_tensor(std::vector<Line>& out, const Analysed& a, const Stage& stage, Line line, const Group& group) {
+  Count most = 0;
+  for (const BlockRun& run : runs(a, stage)) {
+    for (const WeightItem& w : cost(a, run.block).weights) {
+      const Count shard = ceil_div(w.volume.elements, group(w.expert()));
+      if (!(most < shard)) continue;
+      most = shard;
+      line.volume.sharded_from = w.volume.elements;
+      line.volume.sharded_by = group(w.expert());
+      line.tag = name(w.tag);
+    }
+  }
+  line.what = kOneTensor;
+  line.copies *= 2;
+  line.volume.elements = most;
+  out.push_back(line);
+}
+
 // The part of a state that is kept on the host.
 double host_share(const Offload& offload, Term term) {
   if (term == Term::optimizer) return offload.optimizer;
@@ -299,11 +320,11 @@ void add_live(std::vector<Line>& out, const Analysed& a, const Stage& stage, Mom
 void add_optimizer_temporary(std::vector<Line>& out, const Analysed& a, const Stage& stage) {
   const Scalar& rule = a.stack->optimizer_temporary_width;
   const double here = 1 - a.recipe.offload.optimizer;  // the host updates the rest
-  if (rule.value == 0 || here <= 0) return;
+  if (a.recipe.optimizer_implementation == "fused" || rule.value == 0 || here <= 0) return;
+  const auto group = [&](bool expert) { return a.recipe.layout.zero >= 1 ? shard_group(a.recipe.layout, expert) : 1; };
   const Line line{Term::transients, "optimizer temporary", "", {}, rule.value, here, 1, rule.source};
-  for (const bool expert : {false, true}) {
-    add_shard(out, a, stage, expert, a.recipe.layout.zero >= 1 ? shard_group(a.recipe.layout, expert) : 1, line);
-  }
+  if (a.recipe.optimizer_implementation == "for-loop") return add_largest_tensor(out, a, stage, line, group);
+  for (const bool expert : {false, true}) add_shard(out, a, stage, expert, group(expert), line);
 }
 
 }  // namespace moments

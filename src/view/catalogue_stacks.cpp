@@ -68,6 +68,7 @@ std::string stack_card(const Stack& s) {
   row("recompute", joined(policies_of(s), [](const std::string& n) { return n; }) +
                        (s.selective.empty() ? "" : "; selective is " + s.selective));
   if (!s.software.empty()) row("switches", joined(s.software, [](const std::string& n) { return n; }));
+  row("optimizer step", joined(s.optimizer_implementations, [](const std::string& n) { return n; }));
   row("moments", joined(s.moments, [](Dtype d) { return name(d); }));
   row("dtypes", std::string(name(s.weight_dtype)) + " weights, " + name(s.grad_dtype) + " gradients, " +
                     name(s.master_dtype) + " master weights, " + name(s.moment_dtype) + " moments");
@@ -107,6 +108,7 @@ Json stack_json(const Stack& s) {
           {"loss", losses},
           {"recompute", segments},
           {"software", s.software},
+          {"optimizer_implementations", s.optimizer_implementations},
           {"not_told_apart", s.not_told_apart},
           {"moments", moments},
           {"weight_dtype", name(s.weight_dtype)},

@@ -64,6 +64,7 @@ Json recipe_json(const Estimate& e) {
   out["offload"] = offload_text(r.offload);
   out["attention"] = name(r.attention);
   out["loss"] = name(r.loss);
+  out["optimizer_implementation"] = r.optimizer_implementation;
   out["cp_comm"] = r.cp_comm;
   out["dispatcher"] = r.dispatcher;
   out["cuda_graph"] = r.cuda_graph;

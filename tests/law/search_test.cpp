@@ -72,6 +72,7 @@ Drawn draw(const Stack& s, bool with_experts, bool played) {
   r.micro_batch = 1;
   r.global_batch = one_of<i64>({8, 16, 24});
   r.mtp = a.mtp_layers;
+  r.optimizer_implementation = one_of(s.optimizer_implementations);
   r.recompute = coin() ? draw_layers(r.recompute, s) : Recompute{};
   if (r.recompute.kind != RecomputeKind::none) r.given = {"recompute"};
   if (played && plays(s)) {

@@ -48,6 +48,35 @@ TEST(Optimizers, StatesOfEveryOneByHand) {
   EXPECT_EQ(optimizer_bytes("adafactor", Dtype::fp32), 4 * (sums + n.norms));
 }
 
+// A step that goes from tensor to tensor holds two of the largest one's size, a step over all of them one of every
+// tensor's, a fused one none.
+TEST(Optimizers, AStepHoldsWhatItsImplementationNeeds) {
+  Recipe r = recipe_for(stack("torchtitan"), 256);
+  r.layout.dp = r.global_batch = 8;
+  r.layout.zero = 3;
+  const auto held = [&](const char* way, i64 pp) {
+    r.optimizer_implementation = way;
+    r.layout.pp = pp;
+    r.global_batch = 8 * pp;
+    const Case c = run(llama({.h = 256, .heads = 4, .kv = 4, .d = 64, .f = 640, .layers = 4, .vocab = 512}),
+                       stack("torchtitan"), r);
+    const Stage& middle = c.a.stages[pp > 2 ? 1 : 0];
+    return std::pair(term_bytes(c.a, middle, Moment::optimizer_step, Term::transients) -
+                         term_bytes(c.a, middle, Moment::end_of_backward, Term::transients),
+                     stage_parameters(c.a, middle).get());
+  };
+  EXPECT_EQ(held("fused", 1).first, 0);
+  const auto [all, parameters] = held("foreach", 1);
+  EXPECT_EQ(all, 4 * (parameters / 8));
+  EXPECT_EQ(held("for-loop", 1).first, 2 * 4 * 640 * 256 / 8);  // of the MLP; a table has 512 x 256
+  EXPECT_EQ(held("for-loop", 4).first, 2 * 4 * 640 * 256 / 8);
+  Recipe refused = recipe_for(stack("megatron"), 256);
+  refused.optimizer_implementation = "foreach";
+  const Result<Case> c = try_run(llama({.h = 256, .heads = 4, .kv = 4, .d = 64, .f = 640}), stack("megatron"), refused);
+  ASSERT_FALSE(c.ok());
+  EXPECT_EQ(c.error().where, "--optimizer-implementation");
+}
+
 TEST(Optimizers, EveryLineOfTheTableReadsAndHasASource) {
   ASSERT_GE(optimizers().size(), 8U);
   for (const Optimizer& o : optimizers()) {

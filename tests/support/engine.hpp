@@ -95,6 +95,7 @@ inline Recipe recipe_for(const Stack& s, i64 seq, i64 micro_batch = 1) {
   r.grad_dtype = s.grad_dtype;
   r.master_dtype = s.master_dtype;
   r.moment_dtype = s.moment_dtype;
+  r.optimizer_implementation = s.optimizer_implementations.front();
   r.attention = s.kernels.front();
   r.loss = s.losses.front().kind;
   r.layout.schedule = s.schedules.front();

@@ -29,9 +29,9 @@ Result<Exported> export_torchtitan(const Problem& p, const Request& request) {
   c.object = "config";
   const bool pipeline = l.pp > 1;
   const std::int64_t shard = l.hsdp > 0 ? l.hsdp : l.zero == 0 ? 1 : l.dp;
-  std::vector<std::string> carried = {"tp",           "pp",        "cp",      "ep",       "dp",
-                                      "zero",         "hsdp",      "sp",      "seq",      "micro_batch",
-                                      "global_batch", "recompute", "offload", "schedule", "compile"};
+  std::vector<std::string> carried = {
+      "tp",  "pp",          "cp",           "ep",        "dp",      "zero",     "hsdp",    "sp",
+      "seq", "micro_batch", "global_batch", "recompute", "offload", "schedule", "compile", "optimizer_implementation"};
   if (l.vpp == 1) carried.emplace_back("vpp");  // layers a stage say more chunks only beside the model's layers
   c.out.text = rest_line(p, request, carried, c.out.left_out);
   c.out.text += "from torchtitan.distributed.activation_checkpoint import FullAC, SelectiveAC\n";
@@ -66,6 +66,9 @@ Result<Exported> export_torchtitan(const Problem& p, const Request& request) {
                                                                                        : "SelectiveAC.Config()"));
   if (r.offload.params) c.set("training.enable_cpu_offload", true);
   c.set("compile.enable", r.compile);
+  const bool narrow = r.moment_dtype == Dtype::bf16 && r.optimizer_implementation == "fused";
+  if (narrow || r.given.contains("optimizer_implementation"))
+    c.set("optimizer.implementation", quoted_python(narrow ? "fused_opt_states_bf16" : r.optimizer_implementation));
   c.out.text += "    return config\n";
   return std::move(c.out);
 }

@@ -16,6 +16,15 @@ std::string at(const Flat& from, const std::string& path) {
   return found == from.end() ? "" : found->second;
 }
 
+// optimizer.implementation: for-loop, foreach, fused or, with moments in bf16, fused_opt_states_bf16.
+void read_implementation(const Flat& from, Request& out) {
+  const std::string way = at(from, "optimizer.implementation");
+  if (way.empty()) return;
+  const bool narrow = way == "fused_opt_states_bf16";
+  out.keys["optimizer_implementation"] = narrow ? "fused" : way;
+  if (narrow) out.keys["moment_dtype"] = "bf16";
+}
+
 // A number, or a product of numbers: "128 * 8192".
 std::int64_t whole(const Flat& from, const std::string& path) {
   std::int64_t product = 1, part = 0;
@@ -154,6 +163,7 @@ Result<Request> import_python(std::string_view text, const std::string& file) {
   out.keys["recompute"] = checkpoint == "None" ? "none" : checkpoint.starts_with("FullAC") ? "full" : "selective";
   if (at(f, "training.enable_cpu_offload") == "True") out.keys["offload"] = "optimizer=cpu,params=cpu";
   if (f.contains("compile.enable")) out.keys["compile"] = at(f, "compile.enable") == "True" ? "true" : "false";
+  read_implementation(f, out);
   out.keys.emplace("stack", "torchtitan");
   return out;
 }
@@ -185,6 +195,7 @@ Result<Request> import_torchtitan(std::string_view text, const std::string& file
   const bool layers = mode == "selective" && !option.empty() && option != "op";  // every nth layer
   if (!mode.empty()) out.keys["recompute"] = layers ? "selective-layer:" + option : mode;
   if (at(f, "training.enable_cpu_offload") == "true") out.keys["offload"] = "optimizer=cpu,params=cpu";
+  read_implementation(f, out);
   const std::string compile = std::max(at(f, "compile.enable"), at(f, "training.compile"));
   if (!compile.empty()) out.keys["compile"] = compile;
   const std::string name = at(f, "model.name"), flavor = at(f, "model.flavor");
