@@ -82,7 +82,7 @@ constexpr std::pair<std::string_view, const char*> kSays[] = {
     {"run.gpu_hours", "GPUs, spares too, x the median time"},
     {"run.cost_usd", "price of these GPU-hours"},
     {"run.storage_usd", "price of keeping checkpoints"},
-    {"run.energy_kwh", "energy of the site in the expected time"},
+    {"run.energy_kwh", "energy of the site in the median time"},
     {"run.co2_kg", "emissions of that energy"},
     {"run.interruptions", "unplanned interruptions, expected"},
     {"run.mtbf_seconds", "time between unplanned interruptions of the job"},
