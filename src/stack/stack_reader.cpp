@@ -263,6 +263,37 @@ Status read_dispatchers(const TomlTable& table, Stack& stack) {
   return Nothing{};
 }
 
+// What it can do at all; a list of every key is in read_legal.
+Status read_abilities(const TomlTable& table, Stack& stack) {
+  const std::pair<const char*, bool*> abilities[] = {{"experts", &stack.experts},
+                                                     {"sp", &stack.sp_allowed},
+                                                     {"cp", &stack.cp_allowed},
+                                                     {"tp", &stack.tp_allowed},
+                                                     {"pp", &stack.pp_allowed},
+                                                     {"own_etp", &stack.own_etp},
+                                                     {"uneven_stages", &stack.uneven_stages},
+                                                     {"stage_layouts", &stack.stage_layouts},
+                                                     {"split_by_cost", &stack.split_by_cost}};
+  for (const auto& [key, slot] : abilities) {
+    if (Status s = read_flag(table, key, *slot); !s) return s;
+  }
+  return Nothing{};
+}
+
+Status read_kernels(const TomlTable& table, Stack& stack) {
+  const auto kernels = table.find<std::vector<std::string>>("attention");
+  if (!kernels) return kernels.error();
+  if (!kernels->has_value()) return Nothing{};
+  stack.kernels.clear();
+  for (const std::string& text : **kernels) {
+    const auto kernel = attention_kernel_of(text);
+    if (!kernel)
+      return bad(table, "attention", "no attention kernel '" + text + "'", text::list(attention_kernel_names()));
+    stack.kernels.push_back(*kernel);
+  }
+  return Nothing{};
+}
+
 Status read_legal(const TomlTable& table, Stack& stack) {
   if (Status s = table.only_keys({"zero",
                                   "schedules",
@@ -306,27 +337,9 @@ Status read_legal(const TomlTable& table, Stack& stack) {
     if (std::find(schedules.begin(), schedules.end(), text) == schedules.end())
       return bad(table, "schedules", "no schedule '" + text + "'", text::list(schedules));
   }
-  if (Status s = read_flag(table, "experts", stack.experts); !s) return s;
-  if (Status s = read_flag(table, "sp", stack.sp_allowed); !s) return s;
-  if (Status s = read_flag(table, "cp", stack.cp_allowed); !s) return s;
-  if (Status s = read_flag(table, "tp", stack.tp_allowed); !s) return s;
-  if (Status s = read_flag(table, "pp", stack.pp_allowed); !s) return s;
-  if (Status s = read_flag(table, "own_etp", stack.own_etp); !s) return s;
-  if (Status s = read_flag(table, "uneven_stages", stack.uneven_stages); !s) return s;
-  if (Status s = read_flag(table, "stage_layouts", stack.stage_layouts); !s) return s;
-  if (Status s = read_flag(table, "split_by_cost", stack.split_by_cost); !s) return s;
+  if (Status s = read_abilities(table, stack); !s) return s;
   if (Status s = read_dispatchers(table, stack); !s) return s;
-  const auto kernels = table.find<std::vector<std::string>>("attention");
-  if (!kernels) return kernels.error();
-  if (!kernels->has_value()) return Nothing{};
-  stack.kernels.clear();
-  for (const std::string& text : **kernels) {
-    const auto kernel = attention_kernel_of(text);
-    if (!kernel)
-      return bad(table, "attention", "no attention kernel '" + text + "'", text::list(attention_kernel_names()));
-    stack.kernels.push_back(*kernel);
-  }
-  return Nothing{};
+  return read_kernels(table, stack);
 }
 
 template <class Read>
