@@ -390,6 +390,9 @@ def platform_rows(tables, sources):
                 yield [platform, field, row[column], unit, "class_rule", PLATFORM_RULE[platform]]
             else:
                 yield [platform, field, row[column], unit, "exact", sources.key(source)]
+            if field == "scaleup_bandwidth" and " torus" in row["scaleup_link"]:
+                axes = row["scaleup_link"].split("D torus")[0][-1]
+                yield [platform, "torus_axes", axes, "1", "exact", sources.key(source)]
         for note in PLATFORM_NOTES.get(platform, []):
             yield [platform, "note", note, "text", "", ""]
 

@@ -54,8 +54,8 @@ struct Gpu {
 };
 
 // A named machine around a GPU. Fields, SI: gpus_per_node, scaleup_domain, scaleup_bandwidth,
-// nics_per_node, nic_bandwidth (bytes/s each), scaleout_bandwidth (bytes/s per direction and GPU),
-// host_bytes, host_link_bandwidth (bytes/s per direction and GPU), node_watts.
+// torus_axes (of scale-up links without switches), nics_per_node, nic_bandwidth (bytes/s each), scaleout_bandwidth
+// (bytes/s per direction and GPU), host_bytes, host_link_bandwidth (bytes/s per direction and GPU), node_watts.
 struct Platform {
   std::string id;    // dgx-h100
   std::string name;  // NVIDIA DGX H100

@@ -21,7 +21,7 @@ enum class Dtype : std::uint8_t { fp32, tf32, bf16, fp16, fp8, int8, fp4, none }
 double width(Dtype dtype);  // bytes per element; 0 for none
 const char* name(Dtype dtype);
 
-enum class AttentionKernel : std::uint8_t { unfused, sdpa, fa1, fa2, fa3, cudnn };
+enum class AttentionKernel : std::uint8_t { unfused, sdpa, fa1, fa2, fa3, cudnn, splash };
 enum class LossKind : std::uint8_t { plain, inplace, fused, chunked, fused_linear, vocab_parallel };
 enum class RecomputeKind : std::uint8_t { none, selective, full, modules };
 

@@ -24,8 +24,9 @@ std::optional<int> capability(const Gpu& gpu) {
 
 bool runs(AttentionKernel kernel, const Gpu& gpu) {
   const std::optional<int> sm = capability(gpu);
-  const bool amd = gpu.arch.starts_with("gfx");
-  if (!sm && !amd) return true;  // chips of which we know nothing
+  const bool amd = gpu.arch.starts_with("gfx"), tpu = gpu.arch == "tpu";
+  if (!sm && !amd && !tpu) return true;  // chips of which we know nothing
+  if (tpu) return kernel == AttentionKernel::unfused || kernel == AttentionKernel::splash;
   switch (kernel) {
     case AttentionKernel::unfused:
     case AttentionKernel::sdpa:  // takes whichever kernel there is
@@ -38,6 +39,8 @@ bool runs(AttentionKernel kernel, const Gpu& gpu) {
       return !amd && *sm >= 80;
     case AttentionKernel::fa3:
       return !amd && *sm == 90;
+    case AttentionKernel::splash:
+      return false;
   }
   return true;
 }

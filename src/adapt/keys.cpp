@@ -37,7 +37,7 @@ const std::vector<Key>& request_keys() {
 
       {"recompute", "none|selective|full[:[uniform:]N]|MODULE,..", "memory",
        "activations recomputed in the backward pass", ""},
-      {"attention", "NAME", "memory", "unfused, sdpa, fa1, fa2, fa3 or cudnn, as the stack has them", ""},
+      {"attention", "NAME", "memory", "unfused, sdpa, fa1, fa2, fa3, cudnn or splash, as the stack has them", ""},
       {"loss", "NAME", "memory", "implementation of the loss", ""},
       {"compile", "", "memory", "torch.compile of the layers (--no-compile: off)", ""},
       {"offload", "WHAT,..", "memory", "kept on the host: optimizer[=SHARE], params, activations[=LAYERS]; none", ""},

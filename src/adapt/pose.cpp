@@ -10,6 +10,7 @@
 #include "src/adapt/request.hpp"
 #include "src/adapt/run_keys.hpp"
 #include "src/adapt/shape_string.hpp"
+#include "src/adapt/stack_choice.hpp"
 #include "src/base/text.hpp"
 #include "src/base/units.hpp"
 #include "src/run/forecast.hpp"
@@ -22,7 +23,6 @@ namespace {
 constexpr std::int64_t kDefaultSeq = 8192;
 constexpr std::int64_t kTuningSeq = 4096;  // of fine-tuning
 constexpr std::int64_t kLargestSeq = std::int64_t{1} << 24;
-constexpr const char* kNearestStack = "megatron";
 
 std::string num(std::int64_t v) { return std::to_string(v); }
 void assume(Recipe& r, std::string line) { r.assumed.push_back(std::move(line)); }
@@ -39,44 +39,6 @@ Result<Cluster> read_cluster(const Request& request, const Catalogues& catalogue
   if (request.cluster) return cluster_from_toml(request.cluster->text, request.cluster->where, catalogues.machines);
   if (request.on.empty()) return Error{"--on", "no cluster given", "e.g. --on 64xh100-sxm"};
   return catalogues.machines.cluster(request.on);
-}
-
-bool any_given(const Request& request, std::initializer_list<std::string_view> keys) {
-  return std::any_of(keys.begin(), keys.end(), [&](std::string_view k) { return text_of(request, k) != nullptr; });
-}
-
-// Does a stack have everything that was asked for by name? A default stack that has not gives way.
-bool serves(const Stack& stack, const Request& request, const Architecture& model) {
-  const bool experts = std::any_of(model.layers.begin(), model.layers.end(),
-                                   [](const LayerRun& run) { return run.kind.experts.has_value(); });
-  if (experts && !stack.experts) return false;
-  const auto has = [](const auto& all, const auto& one) { return std::find(all.begin(), all.end(), one) != all.end(); };
-  const std::string* zero = text_of(request, "zero");
-  if (zero != nullptr && zero->size() == 1 && !has(stack.zero_allowed, (*zero)[0] - '0')) return false;
-  const std::string* kernel = text_of(request, "attention");
-  const auto known_kernel = kernel == nullptr ? std::nullopt : attention_kernel_of(*kernel);
-  if (known_kernel && !has(stack.kernels, *known_kernel)) return false;
-  const std::string* loss = text_of(request, "loss");
-  const auto known_loss = loss == nullptr ? std::nullopt : loss_kind_of(*loss);
-  return !known_loss || stack.loss(*known_loss) != nullptr;
-}
-
-Result<const Stack*> pick_stack(const Request& request, const Catalogues& catalogues, const Architecture& model,
-                                const Cluster& cluster, Recipe& recipe) {
-  if (const std::string* text = text_of(request, "stack")) return catalogues.stacks.find(*text);
-  const bool one_gpu = cluster.gpus == 1;
-  const bool small = cluster.gpus <= 64 && !any_given(request, {"tp", "pp", "cp", "ep"});
-  const std::string wanted = one_gpu ? "transformers" : small ? "torchtitan" : kNearestStack;
-  const auto found = catalogues.stacks.find(wanted);
-  const bool taken = found.ok() && serves(**found, request, model);
-  const auto stack = taken ? found : catalogues.stacks.find(kNearestStack);
-  if (stack) {
-    const Stack& s = **stack;
-    const std::string label = s.full_name();
-    const std::string why = found.ok() ? "does not run this yet" : "is not built yet";
-    assume(recipe, "stack=" + label + (taken ? "" : " (" + wanted + ", the default here, " + why + ")"));
-  }
-  return stack;
 }
 
 Status read_sequence(const Request& request, const Architecture& model, Recipe& recipe) {
@@ -354,7 +316,7 @@ Result<Draft> draft(const Request& request, const Catalogues& catalogues) {
 
   Recipe& recipe = out.recipe;
   for (const auto& [key, value] : request.keys) recipe.given.insert(key);
-  const auto stack = pick_stack(request, catalogues, out.architecture, out.cluster, recipe);
+  const auto stack = pick_stack(request, catalogues.stacks, out.architecture, out.cluster, recipe);
   if (!stack) return stack.error();
   out.stack = *stack;
   recipe.stack = out.stack->name;

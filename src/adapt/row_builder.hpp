@@ -79,12 +79,17 @@ class Builder {
 
   void source_defaults() {
     for (const auto& [name, value] : rules_.defaults) {
-      if (value == "auto" || row_.has(name)) continue;
+      if (value == "auto" || row_.has(name) || (name == "recompute" && jax())) continue;
       defaults_[name] = value;
       assume(name, value);
     }
   }
 
+  // The defaults of a source are of the software that most of its rows ran.
+  bool jax() const {
+    const std::string* stack = row_.cell("stack");
+    return stack != nullptr && stack->starts_with("maxtext");
+  }
   void stack();
   std::string generation_of(std::string_view name, std::string_view date) const;
   std::string generation(std::string_view name, std::string_view wanted);

@@ -63,6 +63,7 @@ void Builder::layout() {
     if (dp != dp_ && gpus_ > 0 && !row_.has("tp") && !row_.has("pp")) skip(SkipKind::cell, "tp, pp");
   }
   if (mbs_ == 0 && dp_ > 0 && gbs_ == dp_) mbs_ = 1;  // it follows: one sequence a rank
+  if (out_.stack == "maxtext") mbs_ *= tp_ * cp_;     // stated per device (per_device_batch_size)
   if (mbs_ == 0)
     skip(SkipKind::cell, "micro-batch");
   else
@@ -85,7 +86,11 @@ void Builder::layout() {
   std::int64_t shard = whole("hsdp");
   if (const std::int64_t replicas = whole("replicas"); shard == 0 && replicas > 1 && dp_ % replicas == 0)
     shard = dp_ / replicas;
-  if (shard > 0 && shard != dp_ * cp_) key("hsdp", num(shard));
+  if (shard > 0 && shard != dp_ * cp_) {
+    key("hsdp", num(shard));
+    // Weights are sharded within a slice of TPUs, and slices hold replicas: MaxText's own split of the two networks.
+    if (out_.request.on.find("xtpu-") != std::string::npos && pp_ == 1) out_.slice = shard * tp_;
+  }
   const std::string* sp = cell("seq_parallel");
   if (sp != nullptr)
     key("sp", *sp == "yes" ? "true" : "false");

@@ -45,6 +45,7 @@ struct RowRequest {
   std::optional<double> capacity_bytes;       // of a card whose memory was capped
   bool first_node = false;                    // device memory was read on the first node only
   std::optional<double> scaleout;             // bytes/s per direction and GPU
+  std::optional<std::int64_t> slice;          // TPUs that one torus joins
   std::optional<double> sustained;            // FLOP/s of large bf16 products, measured on that machine
 };
 RowRequest row_request(const Row& row, const SourceRules& rules, const RowWords& words, const Catalogues& catalogues);

@@ -94,8 +94,8 @@ std::string TimeParameters::csv() const {
 
 std::vector<std::string> gpu_owners(const Gpu& gpu) { return {"gpu " + gpu.id, "arch " + gpu.arch, "gpu *"}; }
 
-std::vector<std::string> stack_owners(const Stack& stack) {
-  std::vector<std::string> out;
+std::vector<std::string> stack_owners(const Stack& stack, const Gpu& gpu) {
+  std::vector<std::string> out = {"stack " + stack.name + " on " + gpu.arch};
   if (!stack.generation.empty()) {
     out.push_back("stack " + stack.name + "@" + stack.generation);
     const std::string line = stack.generation.substr(0, stack.generation.find('-'));

@@ -2,8 +2,8 @@
 // stack's software. They are data (data/time.csv): few, physical, each with its source; `fitted` ones
 // are set by tools/fit from data/measured and keep the prior that they started from.
 //
-// An owner is "gpu h100-sxm", "arch sm90", "gpu *", "stack megatron@nemo-25.02", "stack megatron" or
-// "stack *". A value is looked up from the most to the least special owner.
+// An owner is "gpu h100-sxm", "arch sm90", "gpu *", "stack maxtext on tpu", "stack megatron@nemo-25.02",
+// "stack megatron" or "stack *". A value is looked up from the most to the least special owner.
 #pragma once
 
 #include <map>
@@ -48,6 +48,6 @@ class TimeParameters {
 
 // Who speaks for a machine and for a stack, most special first.
 std::vector<std::string> gpu_owners(const Gpu& gpu);
-std::vector<std::string> stack_owners(const Stack& stack);
+std::vector<std::string> stack_owners(const Stack& stack, const Gpu& gpu);
 
 }  // namespace preflop

@@ -26,7 +26,10 @@ template <class N>
 class Reader {
  public:
   Reader(const Cluster& cluster, const Stack& stack, const TimeParameters& parameters)
-      : cluster_(cluster), parameters_(parameters), gpu_(gpu_owners(cluster.gpu)), stack_(stack_owners(stack)) {}
+      : cluster_(cluster),
+        parameters_(parameters),
+        gpu_(gpu_owners(cluster.gpu)),
+        stack_(stack_owners(stack, cluster.gpu)) {}
 
   N gpu(std::string_view field) const { return number(parameters_.find(gpu_, field), field); }
   N stack(std::string_view field) const { return number(parameters_.find(stack_, field), field); }
@@ -120,6 +123,8 @@ const char* kernel_prefix(AttentionKernel kernel) {
       return "fa2";
     case AttentionKernel::fa3:
       return "fa3";
+    case AttentionKernel::splash:
+      return "splash";
     default:
       return "cudnn";
   }
@@ -144,6 +149,8 @@ void set_attention(Prices<N>& out, const Reader<N>& r, const Recipe& recipe, con
 template <class N>
 void set_links(Prices<N>& out, const Reader<N>& r, const Cluster& cluster) {
   out.domain = cluster.datum("scaleup_domain").value.value_or(static_cast<double>(cluster.gpus_per_node));
+  out.torus = cluster.datum("torus_axes").value.value_or(0);
+  out.slice = std::min(out.domain, static_cast<double>(cluster.gpus));
   out.has_scaleout = cluster.datum("scaleout_bandwidth").value.has_value();
   out.scaleup = BytesPerSecond<N>(r.datum("scaleup_bandwidth", "scale-up bandwidth", "B/s") * r.gpu("scaleup_share") *
                                   r.stack("scaleup_use"));
@@ -188,6 +195,7 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   out.loss_bytes = in_place ? r.stack("loss_bytes_fused") : r.stack("loss_bytes");
   const bool quantised_gather = recipe.precision == "fp8-tensorwise" && r.stack_plain("gather8_width") > 0;
   out.gather_width = quantised_gather ? r.stack_plain("gather8_width") : recipe.activation_width();
+  out.reduce_width = r.stack_plain("reduce_width");
   const N host = r.gpu("host_speed") *
                  (whole   ? N(0.0)
                   : parts ? r.stack("host_in_graphs")
@@ -219,6 +227,7 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   out.tail_elements = r.stack("tail_elements");
   out.tail_per_rank = r.stack("tail_per_rank");
   out.jitter = r.stack("jitter");
+  out.slice_jitter = r.stack("slice_jitter");
   out.unfused_rate = r.gpu("unfused_rate");
   out.step_fixed = Seconds<N>(r.stack("step_fixed"));
   out.hop_wait = Seconds<N>(r.stack("hop_wait"));
@@ -288,7 +297,14 @@ double inside(const RankGroup& group, double domain) {
 template <class N>
 BytesPerSecond<N> Prices<N>::bandwidth(const RankGroup& group) const {
   const double members = inside(group, domain);
-  if (members >= group.size || !has_scaleout) return scaleup;
+  if (members >= group.size || !has_scaleout) {
+    if (torus <= 0 || group.size >= slice || group.size <= 1) return scaleup;
+    // A group lies along some of the torus' axes: the share that the logarithm of its size has in the slice's, and
+    // never less than one axis.
+    const double share = std::max(math::log2(group.size) / math::log2(slice), 1 / torus);
+    return scaleup *
+           leaf<N>(share, [] { return Origin{"axes of the torus that the group lies along", "", "rank order", {}}; });
+  }
   const N links = leaf<N>(
       members, [] { return Origin{"ranks of the group in a node, each with its link out", "", "rank order", {}}; });
   const BytesPerSecond<N> out = scaleout * links;

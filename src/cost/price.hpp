@@ -48,6 +48,8 @@ struct Prices {
   BytesPerSecond<N> scaleout_pairs;              // the same to each rank by itself: exchanges of rows
   Seconds<N> scaleup_latency, scaleout_latency;  // per collective; times log2(ranks) across nodes
   double domain = 1;                             // GPUs that scale-up links join
+  double torus = 0;                              // axes of the torus that they form; 0: they meet in switches
+  double slice = 1;                              // GPUs of this cluster in one domain
   bool has_scaleout = false;
   BytesPerSecond<N> host_link;    // per GPU and direction; 0: not known
   BytesPerSecond<N> host_memory;  // of a GPU's share of the host, while the host updates parameters
@@ -58,6 +60,7 @@ struct Prices {
   N cast_bytes;             // per element that enters a quantised product, each direction; 0 unquantised
   N loss_bytes;             // per logit, forward and backward, besides the products
   double gather_width = 2;  // bytes of a sharded weight on its way
+  double reduce_width = 0;  // bytes of a gradient on its way; 0: those of its type
   Seconds<N> gap;           // per layer and pass that the GPU waits for the host
   N tp_exposed, cp_exposed, ep_exposed, pp_exposed;  // shares of those exchanges that nothing hides
   N tp_exposed_gradients;  // share of tp exchanges beside which a product of the same layer's gradients runs
@@ -67,6 +70,7 @@ struct Prices {
   N tensor_hop;            // seconds per rank where each tensor of sharded states is exchanged by itself
   N tail_elements, tail_per_rank;  // gradients of the last bucket: at least / per data-parallel rank
   N jitter;                        // per doubling of the nodes, of one micro-batch's compute
+  N slice_jitter;                  // the same per doubling of the scale-up domains
   N unfused_rate;                  // share of the 16-bit peak of unfused attention products
   Seconds<N> step_fixed;           // once a step: host work of clipping, scaling, logging
   Seconds<N> hop_wait;             // the host waits for each exchange between stages, and the GPU for the host

@@ -151,6 +151,26 @@ bool replayed(const Op& op, const Setting& setting) {
   return segment >= 0 && !any_match(op.tag, setting.segments[static_cast<std::size_t>(segment)]->keep);
 }
 
+std::vector<bool> run_again(const Block& block, const Link& link, const Extents& extents, const Setting& setting) {
+  std::vector<bool> out;
+  for (const Op& op : block.ops) out.push_back(replayed(op, setting));
+  if (std::none_of(setting.segments.begin(), setting.segments.end(), [](const Segment* s) { return s->only_read; }))
+    return out;
+  Collector read(block, extents, setting);  // by the backward pass; then by what is run again for it
+  for (std::size_t i = 0; i < block.ops.size(); ++i)
+    save_op(read, static_cast<int>(i), block.ops[i], block, link, setting, Part::all, [](TensorId) { return false; });
+  for (std::size_t i = block.ops.size(); i-- > 0;) {
+    const Op& op = block.ops[i];
+    if (!out[i] || !setting.segments[static_cast<std::size_t>(segment_of(op, setting))]->only_read) continue;
+    const bool result = read.seen(block.tensors[slot(op.out)].store);
+    for (std::size_t k = 0; result && k < op.in.size(); ++k)
+      read.store(static_cast<int>(i), op, Save::What::in, op.in[k].tensor, "made again");
+    // A mask is read, too, and needs no input to be made.
+    out[i] = result || op.kind == Kind::dropout;
+  }
+  return out;
+}
+
 double element_width(Element element, const Setting& setting) {
   return element == Element::ids ? 8.0 : setting.activation_width;  // ids are int64
 }
@@ -204,7 +224,8 @@ SavedSet saved_set(const Block& block, const Link& link, const Extents& extents,
         const bool enters = maker(in.tensor) != segment[i];
         if (enters && !dropped_outside(in.tensor)) kept.store(index, op, Save::What::in, in.tensor, s.source);
       }
-      if (any_match(op.tag, s.keep)) save_op(kept, index, op, block, link, setting, Part::result, dropped_outside);
+      if (any_match(op.tag, s.keep) && !s.keeps_on_host)
+        save_op(kept, index, op, block, link, setting, Part::result, dropped_outside);
     }
     save_op(all, index, op, block, link, setting, Part::all, [](TensorId) { return false; });
   }

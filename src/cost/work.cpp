@@ -107,13 +107,14 @@ void add_bytes(WorkItem& item, const Block& block, const Op& op, const Link& lin
 
 void collect_work(BlockCost& out, const Block& block, const Link& link, const Setting& setting) {
   out.work.reserve(block.ops.size());
+  const std::vector<bool> again = run_again(block, link, out.extents, setting);
   for (const Op& op : block.ops) {
     WorkItem item{};
     item.kind = op.kind;
     item.tag = op.tag;
     item.logits = group(op.tag) == "head";
     item.all_keys = group(op.tag) == "index";
-    item.replayed = replayed(op, setting);
+    item.replayed = again[static_cast<std::size_t>(&op - block.ops.data())];
     if (op.kind == Kind::product) add_product(item, block, op, link, out.extents, setting.mesh);
     if (op.kind == Kind::product2) add_product2(item, block, op, link, out.extents, setting.mesh);
     if (op.kind == Kind::attention) {
@@ -132,11 +133,12 @@ namespace {
 
 class Collectives {
  public:
-  Collectives(BlockCost& out, const Setting& setting) : out_(out), setting_(setting) {}
+  Collectives(BlockCost& out, const Block& block, const Link& link, const Setting& setting)
+      : out_(out), block_(block), setting_(setting), again_(run_again(block, link, out.extents, setting)) {}
 
   void add(CollectiveKind kind, const Op& op, const Axes& axes, bool backward) {
     out_.collectives.push_back({kind, op.tag, gathered_volume(axes, out_.extents, setting_.mesh),
-                                setting_.activation_width, backward, !backward && replayed(op, setting_)});
+                                setting_.activation_width, backward, !backward && again(op)});
   }
   // Of an input and its gradient, while the other gradient of the product is computed.
   void add_beside(CollectiveKind kind, const Op& op, const Axes& axes) {
@@ -145,7 +147,7 @@ class Collectives {
   }
   void add_move(CollectiveKind kind, const Op& op, const Axes& axes, Group group, bool backward) {
     out_.collectives.push_back({kind, op.tag, volume(axes, out_.extents, setting_.mesh), setting_.activation_width,
-                                backward, !backward && replayed(op, setting_), group});
+                                backward, !backward && again(op), group});
   }
   // A partial sum over tp becomes whole: scattered along the sequence under sp, everywhere otherwise.
   void reduce(const Op& op, const Axes& axes) {
@@ -158,8 +160,12 @@ class Collectives {
   }
 
  private:
+  bool again(const Op& op) const { return again_[static_cast<std::size_t>(&op - block_.ops.data())]; }
+
   BlockCost& out_;
+  const Block& block_;
   const Setting& setting_;
+  std::vector<bool> again_;
 };
 
 // A column-parallel product: reads a tensor that tp does not cut, makes one that it does.
@@ -191,7 +197,7 @@ void add_moves(Collectives& c, const Block& block, const Op& op, bool gradient, 
 }  // namespace
 
 void collect_collectives(BlockCost& out, const Block& block, const Link& link, const Setting& setting) {
-  Collectives c(out, setting);
+  Collectives c(out, block, link, setting);
   for (const Op& op : block.ops) {
     if (op.kind == Kind::move) add_moves(c, block, op, link.gradient[slot(op.in[0].tensor)], setting.mesh);
   }

@@ -67,7 +67,7 @@ template <class N>
 void stretch_band(EstimateOf<N>& out, const Analysed& a) {
   if (!out.step || !out.step->high || !fills_memory(out.memory)) return;
   const Parameter* slow = TimeParameters::built_in().find(
-      stack_owners(*a.stack), has_experts(*a.model) ? "band_high_full_moe" : "band_high_full_dense");
+      stack_owners(*a.stack, out.cluster.gpu), has_experts(*a.model) ? "band_high_full_moe" : "band_high_full_dense");
   if (slow == nullptr) return;
   const N end =
       leaf<N>(slow->value, [&] { return Origin{"parameter", "", slow->source, slow->owner + ": " + slow->field}; });

@@ -72,7 +72,8 @@ Status check_experts(const Model& model, const Stack& stack, const Recipe& r) {
   }
   if (!has_experts) return Nothing{};
   if (!stack.experts) {
-    return Error{"--stack", "mixture of experts on stack " + stack.name + " is not built yet", "megatron"};
+    return Error{"--stack", "mixture of experts on stack " + stack.name + " is not built yet",
+                 stack.runs_on("tpu") ? "a dense model, or megatron on GPUs" : "megatron"};
   }
   if (ranks % (l.ep * l.etp) != 0) {
     return Error{"--ep", "ep " + n(l.ep) + " x etp " + n(l.etp) + " does not divide tp x cp x dp = " + n(ranks),

@@ -20,7 +20,8 @@ constexpr DtypeRow kDtypes[] = {{Dtype::fp32, "fp32", 4}, {Dtype::tf32, "tf32", 
                                 {Dtype::fp4, "fp4", 0.5}, {Dtype::none, "none", 0}};
 constexpr std::pair<AttentionKernel, const char*> kKernels[] = {
     {AttentionKernel::unfused, "unfused"}, {AttentionKernel::sdpa, "sdpa"}, {AttentionKernel::fa1, "fa1"},
-    {AttentionKernel::fa2, "fa2"},         {AttentionKernel::fa3, "fa3"},   {AttentionKernel::cudnn, "cudnn"}};
+    {AttentionKernel::fa2, "fa2"},         {AttentionKernel::fa3, "fa3"},   {AttentionKernel::cudnn, "cudnn"},
+    {AttentionKernel::splash, "splash"}};
 constexpr std::pair<LossKind, const char*> kLosses[] = {{LossKind::plain, "plain"},
                                                         {LossKind::inplace, "inplace"},
                                                         {LossKind::fused, "fused"},

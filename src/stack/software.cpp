@@ -21,8 +21,8 @@ struct Switch {
 };
 
 constexpr Switch kSwitches[] = {
-    {"compile", "compile", "--compile", [](const Recipe& r) { return r.compile; }, false, "does not compile its layers",
-     "--no-compile"},
+    {"compile", "compile", "--compile", [](const Recipe& r) { return r.compile; }, false,
+     "has no switch that compiles layers", "--no-compile"},
     {"cuda-graphs", "cuda_graph", "--cuda-graph", [](const Recipe& r) { return r.cuda_graph != "none"; }, false,
      "captures no CUDA graphs", "none"},
     {"cp-a2a", "cp_comm", "--cp-comm", [](const Recipe& r) { return r.cp_comm == "a2a"; }, false,
@@ -83,6 +83,9 @@ Status read_switches(const TomlTable& legal, const char* key, std::vector<std::s
 Status read_software(const TomlTable& legal, Stack& stack) {
   if (Status s = read_switches(legal, "software", stack.software); !s) return s;
   if (Status s = read_switches(legal, "not_told_apart", stack.not_told_apart); !s) return s;
+  auto chips = legal.find<std::vector<std::string>>("chips");
+  if (!chips) return chips.error();
+  if (chips->has_value()) stack.chips = std::move(**chips);
   const auto ways = legal.find<std::vector<std::string>>("optimizer_implementations");
   if (!ways) return ways.error();
   if (ways->has_value()) {

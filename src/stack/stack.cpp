@@ -112,6 +112,11 @@ bool Segment::applies_to(const Block& block) const {
          std::any_of(block.ops.begin(), block.ops.end(), [&](const Op& op) { return matches(op.tag, beside); });
 }
 
+bool Stack::runs_on(std::string_view arch) const {
+  if (chips.empty()) return arch != "tpu";
+  return std::any_of(chips.begin(), chips.end(), [&](const std::string& c) { return arch.starts_with(c); });
+}
+
 const Segment* Stack::segment(std::string_view segment_name) const {
   for (const Segment& s : segments) {
     if (s.name == segment_name) return &s;

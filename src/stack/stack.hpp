@@ -68,6 +68,10 @@ struct Segment {
   std::string name;               // "core_attn", "full"
   std::vector<std::string> tags;  // tags or groups; "*" = the whole layer
   std::vector<std::string> keep;  // operators inside whose results (and row statistics) stay all the same
+  bool keeps_on_host = false;     // those results wait in the host's memory and come back for the backward pass
+  // Only what the backward pass reads is made again: a compiler that sees the whole step leaves the rest out, such as
+  // the last product of a layer.
+  bool only_read = false;
   // Results that operators outside keep are dropped too, and made again just before they are needed
   // (checkpoint without output; what a compiler recomputes from its kept inputs).
   bool drops_output = false;
@@ -157,6 +161,7 @@ struct Stack {
   std::vector<Dtype> moments = {Dtype::fp32};  // types it can keep the optimizer's moments in
   std::vector<std::string> optimizer_implementations = {"fused"};  // the first one is the default
   std::vector<RecomputeLayers> recompute_layers;  // which parts of its layers it can recompute in full, beside all
+  std::vector<std::string> chips;                 // beginnings of architectures that it runs on; empty: all but TPUs
   bool experts = true;                            // false: what its expert layers keep is not built yet
   bool sp_allowed = true;                         // false: it knows no sequence parallelism
   bool cp_allowed = true;                         // false: it knows no context parallelism
@@ -194,6 +199,7 @@ struct Stack {
   std::vector<std::string> sources;  // of the file as a whole
 
   std::string full_name() const { return generation.empty() ? name : name + "@" + generation; }
+  bool runs_on(std::string_view arch) const;
   bool offloads(std::string_view what) const {
     return std::find(offload.begin(), offload.end(), what) != offload.end();
   }

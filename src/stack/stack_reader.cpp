@@ -315,7 +315,8 @@ Status read_legal(const TomlTable& table, Stack& stack) {
                                   "software",
                                   "not_told_apart",
                                   "moments",
-                                  "optimizer_implementations"});
+                                  "optimizer_implementations",
+                                  "chips"});
       !s)
     return s;
   if (Status s = read_recompute_layers(table, stack); !s) return s;

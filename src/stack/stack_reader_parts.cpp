@@ -43,7 +43,9 @@ Status read_flag(const TomlTable& table, const char* key, bool& out) {
 }
 
 Status read_segment(const TomlTable& table, Stack& stack) {
-  if (Status s = table.only_keys({"name", "tags", "keep", "drops_output", "compiled", "beside", "source"}); !s)
+  if (Status s = table.only_keys(
+          {"name", "tags", "keep", "keeps_on_host", "only_read", "drops_output", "compiled", "beside", "source"});
+      !s)
     return s;
   const auto segment_name = table.get<std::string>("name");
   if (!segment_name) return segment_name.error();
@@ -60,6 +62,8 @@ Status read_segment(const TomlTable& table, Stack& stack) {
     if (!keep) return keep.error();
     segment.keep = std::move(keep).value();
   }
+  if (Status s = read_flag(table, "only_read", segment.only_read); !s) return s;
+  if (Status s = read_flag(table, "keeps_on_host", segment.keeps_on_host); !s) return s;
   if (Status s = read_flag(table, "drops_output", segment.drops_output); !s) return s;
   if (Status s = read_flag(table, "compiled", segment.compiled); !s) return s;
   const auto beside = table.find<std::string>("beside");

@@ -35,7 +35,8 @@ JobOrder order_of(const std::vector<const Entry*>& layouts) {
 std::vector<JobOrder> job_orders(const std::vector<Entry>& entries, std::size_t least) {
   std::map<std::pair<std::string, std::string>, std::vector<const Entry*>> jobs;
   for (const Entry& e : entries) {
-    const bool timed = e.metric == "time.step_seconds" && !e.skip && e.measured && e.predicted && *e.measured > 0;
+    const bool timed =
+        e.apart.empty() && e.metric == "time.step_seconds" && !e.skip && e.measured && e.predicted && *e.measured > 0;
     if (timed && !e.job.empty()) jobs[{e.source, e.job}].push_back(&e);
   }
   std::vector<JobOrder> out;

@@ -117,8 +117,11 @@ std::vector<Summary> summarise(const std::vector<Entry>& entries, const SummaryO
   std::map<std::tuple<std::string, std::string, std::string>, Pile> piles;  // "" sorts before any stem: all sources
   for (const Entry& e : entries) {
     if (options.nothing_assumed && !e.assumed->empty()) continue;
-    piles[{e.source, e.metric, e.convention}].add(e);
-    piles[{"", e.metric, e.convention.empty() ? "" : "converted"}].add(e);
+    if (options.apart == e.apart.empty()) continue;
+    const std::string kind = e.convention.empty() ? "" : "converted";
+    piles[{e.apart.empty() ? e.source : e.source + " on " + e.apart, e.metric, e.convention}].add(e);
+    piles[{"", e.metric, kind}].add(e);
+    if (e.apart.starts_with("tpu-")) piles[{"all TPUs", e.metric, kind}].add(e);
   }
   std::vector<Summary> out;
   for (const auto& [key, pile] : piles) {

@@ -33,8 +33,9 @@ inline constexpr std::size_t kLeastNaive = 10;
 
 struct SummaryOptions {
   bool nothing_assumed = false;  // only rows whose recipe the source states in full
+  bool apart = false;            // only the rows that stand apart, by source and chip; else only the others
 };
-// Sorted by source, metric and convention, "all" first.
+// Sorted by source, metric and convention, "all" first. Of rows that stand apart also "all TPUs".
 std::vector<Summary> summarise(const std::vector<Entry>& entries, const SummaryOptions& options = {});
 
 // The mean |error| of predicting every row with the median MFU of the others: leave-one-out, so that the

@@ -27,6 +27,7 @@ std::string cache_key(const RowRequest& row) {
   if (row.capacity_bytes) out += "\ncapacity=" + std::to_string(*row.capacity_bytes);
   if (row.sustained) out += "\nsustained=" + std::to_string(*row.sustained);
   if (row.scaleout) out += "\nscaleout=" + std::to_string(*row.scaleout);
+  if (row.slice) out += "\nslice=" + std::to_string(*row.slice);
   return out;
 }
 
@@ -49,6 +50,8 @@ RowRequest with_twice_the_batch(const RowRequest& row) {
 
 }  // namespace
 
+bool stands_apart(std::string_view stack) { return stack == "maxtext"; }
+
 Result<Problem> row_problem(const RowRequest& row, const Catalogues& catalogues) {
   auto problem = pose(row.request, catalogues);
   if (!problem) return problem.error();
@@ -59,6 +62,10 @@ Result<Problem> row_problem(const RowRequest& row, const Catalogues& catalogues)
   }
   if (row.scaleout)
     cluster.platform.data["scaleout_bandwidth"] = Datum{*row.scaleout, Rung::given, "the row: network per accelerator"};
+  if (row.slice) {
+    cluster.platform.data["scaleup_domain"] =
+        Datum{static_cast<double>(*row.slice), Rung::given, "the row: TPUs of a slice"};
+  }
   if (row.sustained)
     cluster.platform.data["sustained_bf16_flops"] =
         Datum{*row.sustained, Rung::given, "the source: large bf16 products on that machine"};
@@ -193,6 +200,11 @@ void judge(Entry& out, Verdict verdict, bool ran) {
 Entry Validator::entry(const Reading& r, const Predicted& p, const RowRequest& row) const {
   Entry out;
   out.metric = r.metric;
+  const std::size_t chip = row.request.on.find('x');
+  if (stands_apart(row.stack)) {
+    out.apart = chip == std::string::npos ? "?" : row.request.on.substr(chip + 1);
+    out.apart = out.apart.substr(0, out.apart.find('/'));
+  }
   out.group = group_of(r.metric, row);
   out.skip = row.skip ? row.skip : p.skip;
   const bool converted = r.from == From::tflops_per_gpu || r.from == From::mfu;

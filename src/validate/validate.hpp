@@ -38,6 +38,7 @@ struct Entry {
   // whose rows it was fitted; 0 and empty where none was.
   std::string like, model, fitted, fitted_to;
   double fitted_part = 0;
+  std::string apart;          // rows of JAX stacks are summed up apart, by this chip; empty: with all others
   bool contradicted = false;  // fit.verdict: another measured row says the contrary (data/contradictions.csv)
   // fit.verdict, of a source that prints the largest micro-batch that ran: what twice of it is predicted to do.
   std::string doubled_verdict;
@@ -103,6 +104,10 @@ class Validator {
   std::map<std::string, Contradiction, std::less<>> contradictions_;  // by row
   std::unordered_map<std::string, Predicted> cache_;                  // recipes repeat: by their whole text
 };
+
+// Whether rows of this stack are summed up and fitted apart from all others: they run on other chips, or as other
+// software on the same.
+bool stands_apart(std::string_view stack);
 
 // pose() of a row's request, with the machine's values that the row states.
 Result<Problem> row_problem(const RowRequest& row, const Catalogues& catalogues);

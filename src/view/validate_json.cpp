@@ -123,6 +123,7 @@ Json validate_json_value(const Report& report) {
           {"rows", std::move(rows)},
           {"summary", summary_json(summarise(report.entries))},
           {"summary_nothing_assumed", summary_json(summarise(report.entries, {true}))},
+          {"summary_apart", summary_json(summarise(report.entries, {.apart = true}))},
           {"left_out", left_out_json(left_out(report.entries))},
           {"order", order_json(job_orders(report.entries))},
           {"mapping", mapping_json(report.mapping)}};

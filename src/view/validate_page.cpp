@@ -82,6 +82,7 @@ std::string skip_table(const Mapping& m) {
 std::string worst_table(const Report& report) {
   std::vector<const Entry*> off;
   for (const Entry& e : report.entries) {
+    if (!e.apart.empty()) continue;
     if (!e.skip && e.error && e.measured && e.predicted) off.push_back(&e);
   }
   std::stable_sort(off.begin(), off.end(),
@@ -106,7 +107,8 @@ std::string accuracy_svg(const Report& report, const std::string& metric) {
   std::vector<std::pair<double, double>> points;
   const double unit = metric == "time.step_seconds" ? 1 : kGiB;
   for (const Entry& e : report.entries) {
-    if (e.metric == metric && !e.skip && e.measured && e.predicted && *e.measured > 0 && *e.predicted > 0) {
+    if (e.apart.empty() && e.metric == metric && !e.skip && e.measured && e.predicted && *e.measured > 0 &&
+        *e.predicted > 0) {
       points.emplace_back(log10_of(*e.measured / unit), log10_of(*e.predicted / unit));
     }
   }
@@ -147,6 +149,22 @@ std::string accuracy_svg(const Report& report, const std::string& metric) {
 }
 
 namespace {
+
+// Rows of JAX: on chips that nobody else runs, or as other software on the same.
+std::string apart_section(const std::vector<Entry>& entries) {
+  const std::vector<Summary> all = summarise(entries, {.apart = true});
+  const std::vector<Summary> stated = summarise(entries, {.nothing_assumed = true, .apart = true});
+  const auto predicts = [](const std::vector<Summary>& some) {
+    return std::any_of(some.begin(), some.end(), [](const Summary& s) { return s.n > 0; });
+  };
+  if (!predicts(all)) return "";
+  std::string out =
+      "\n## TPUs, and JAX on GPUs\n\nIn none of the figures above or below, and fitted apart (docs/fit.md). Settings "
+      "are read from scripts of today, the figures\nmay be older.\n\nStep time:\n\n" +
+      error_table(all, "time.step_seconds");
+  if (predicts(stated)) out += "\nRows with nothing assumed:\n\n" + error_table(stated, "time.step_seconds");
+  return out + "\nDoes it fit:\n\n" + fit_table(all);
+}
 
 // data/residuals.csv beside the figures of this version.
 std::string residual_table(const std::vector<Summary>& all) {
@@ -191,6 +209,7 @@ std::string accuracy_page(const Report& report) {
     if (some) out += "\nRows with nothing assumed:\n\n" + error_table(stated, metric.name);
   }
   out += left_out_section(report.entries);
+  out += apart_section(report.entries);
   out +=
       "\n## Does it fit\n\nA run with a measured speed or memory ran; a false OOM is a run that was said not to fit, a "
       "false fit one that ran out of\nmemory and was said to fit. Tight, neither of them: what is allocated fits, what "

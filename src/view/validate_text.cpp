@@ -45,7 +45,7 @@ struct Hidden {
 };
 
 std::string error_table(const Metric& metric, const std::vector<Summary>& all, const std::vector<Summary>& stated,
-                        bool verbose) {
+                        bool verbose, std::string_view title) {
   Table table(text::kColumns, 2);
   table.column("").column("n", Table::Align::right).column("skip", Table::Align::right);
   for (const char* title : {"MAPE", "median", "p90", "max", "bias", "naive"}) table.column(title, Table::Align::right);
@@ -65,7 +65,7 @@ std::string error_table(const Metric& metric, const std::vector<Summary>& all, c
         add_row(table, s.convention.empty() ? "nothing assumed" : "nothing assumed (converted)", *own);
     }
   }
-  return rows == 0 ? "" : "\n" + std::string(metric.title) + ": predicted / measured - 1, in %\n" + table.str();
+  return rows == 0 ? "" : "\n" + std::string(title) + ": predicted / measured - 1, in %\n" + table.str();
 }
 
 std::string fit_table(const std::vector<Summary>& all, bool verbose) {
@@ -124,6 +124,7 @@ std::string short_name(const std::string& metric) {
 std::string worst_text(const Report& report, std::size_t n) {
   std::vector<const Entry*> off;
   for (const Entry& e : report.entries) {
+    if (!e.apart.empty()) continue;
     if (!e.skip && e.error && *e.error != 0) off.push_back(&e);
   }
   std::stable_sort(off.begin(), off.end(),
@@ -190,7 +191,10 @@ std::string validate_text(const Report& report, const ValidateTextOptions& optio
   std::string out = first_line(report, all);
   if (options.brief) return out;
   const std::vector<Summary> stated = summarise(report.entries, {true});
-  for (const Metric& metric : kMetrics) out += error_table(metric, all, stated, options.everything);
+  for (const Metric& metric : kMetrics) out += error_table(metric, all, stated, options.everything, metric.title);
+  const std::vector<Summary> apart = summarise(report.entries, {.apart = true});
+  if (std::any_of(apart.begin(), apart.end(), [](const Summary& s) { return s.n > 0; }))
+    out += error_table(kMetrics[0], apart, {}, options.everything, "TPUs, and JAX on GPUs, step time");
   out += left_out_text(report.entries);
   out += fit_table(all, options.everything);
   for (const std::string& line : verdict_lines(all)) out += "\n" + lines(line);

@@ -45,7 +45,7 @@ class Arithmetic(unittest.TestCase):
         self.assertAlmostEqual(out["conventions"]["bridge"]["flops_per_token"] / 51.47e9, 1, places=3)
         self.assertAlmostEqual(out["conventions"]["nemo24"]["flops_per_token"] / 57.91e9, 1, places=3)
         self.assertAlmostEqual(out["unexplained"], out["predicted"]["mfu"] - out["mfu"], places=12)
-        named = {"palm", "palm-no-embedding", "6n", "6n-no-embedding", "8n", "bridge", "nemo24", "korthikanti", "narayanan",
+        named = {"palm", "palm-no-embedding", "6n", "6n-no-embedding", "8n", "bridge", "nemo24", "maxtext", "maxtext-causal", "korthikanti", "narayanan",
                  "hfu"}
         self.assertLessEqual(named, set(out["conventions"]))
 

@@ -121,9 +121,9 @@ TEST(FlopConventions, EightNIsSixNAndAnotherForward) {
 }
 
 TEST(FlopConventions, EveryOneHasASourceAndAName) {
-  const std::vector<std::string> wanted = {"palm",   "palm-no-embedding", "6n",     "6n-no-embedding", "8n",
-                                           "bridge", "bridge-v0-4",       "nemo24", "korthikanti",     "narayanan",
-                                           "hfu"};
+  const std::vector<std::string> wanted = {
+      "palm",    "palm-no-embedding", "6n",          "6n-no-embedding", "8n", "bridge", "bridge-v0-4", "nemo24",
+      "maxtext", "maxtext-causal",    "korthikanti", "narayanan",       "hfu"};
   EXPECT_EQ(convention_names(), wanted);
   for (const Convention& c : conventions()) {
     EXPECT_NE(std::string(c.source), "");

@@ -84,6 +84,9 @@ Drawn draw(const Stack& s, bool with_experts, bool played) {
   const double wanted = summarise(*out.model).params_total.real() * 18 * static_cast<double>(pick(1, 30)) / 8 /
                         static_cast<double>(out.question.cluster.gpus);
   out.question.cluster = cluster_of(out.question.cluster.gpus, wanted + 1.4e9 + static_cast<double>(pick(0, 4)) * 1e9);
+  if (pick(0, 3) == 0) {  // links that form a torus
+    out.question.cluster.platform.data["torus_axes"] = Datum{static_cast<double>(pick(1, 3)), Rung::given, "drawn"};
+  }
   out.space = make_space(out.question);
   return out;
 }

@@ -99,7 +99,7 @@ std::vector<Ends> bands_of_others(const TimeParameters& p, const std::vector<Run
   std::map<std::string, Ends> known;  // rows of one owner, kind and fold have one band
   std::vector<Ends> out;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (const std::string& owner : stack_owners(*runs[i].problem.stack)) {
+    for (const std::string& owner : stack_owners(*runs[i].problem.stack, runs[i].problem.cluster.gpu)) {
       if (p.find({owner}, runs[i].moe ? "band_low_moe" : "band_low_dense") == nullptr) continue;
       const bool apart = has_full_end(p, owner, runs[i].moe);
       const std::string key = owner + (runs[i].moe ? " moe " : " dense ") + (apart && runs[i].full ? "full " : "") +
@@ -108,7 +108,7 @@ std::vector<Ends> bands_of_others(const TimeParameters& p, const std::vector<Run
       if (it == known.end()) {
         std::vector<double> ratios, slow;  // `slow`: those that the slow end is of
         for (std::size_t k = 0; k < runs.size(); ++k) {
-          const std::vector<std::string> owners = stack_owners(*runs[k].problem.stack);
+          const std::vector<std::string> owners = stack_owners(*runs[k].problem.stack, runs[k].problem.cluster.gpu);
           const bool alike = runs[k].moe == runs[i].moe && folds.of[k] != folds.of[i];
           if (!alike || std::find(owners.begin(), owners.end(), owner) == owners.end()) continue;
           ratios.push_back(1 / (1 + errors[k]));

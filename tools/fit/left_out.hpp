@@ -53,6 +53,7 @@ struct Unseen {
 std::vector<Unseen> unseen_gpus(const TimeParameters& fitted, const std::vector<Run>& runs);  // of ten rows or more
 
 // docs/fit.md: what is fitted, to how many rows, from which prior; and how far rows are off that no fit saw.
-std::string page(const TimeParameters& parameters, const std::vector<Run>& runs);
+// `apart`: the runs that stand apart, in a section of their own.
+std::string page(const TimeParameters& parameters, const std::vector<Run>& runs, const std::vector<Run>& apart);
 
 }  // namespace preflop::fit

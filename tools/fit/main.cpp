@@ -7,6 +7,7 @@
 //   preflop-fit DATA/time.csv --leave model   errors of rows whose model (source, gpu) no fit has seen
 //   preflop-fit DATA/time.csv --unseen        errors of GPUs of which the fit has seen no row
 //   preflop-fit DATA/time.csv --docs PAGE     errors in the fit and left out, and the parameters, as a page
+//   --apart                                   only rows that stand apart (TPUs, JAX) and their parameters
 //   --rows                                    every row: id, predicted / measured - 1
 #include <algorithm>
 #include <cmath>
@@ -29,7 +30,7 @@ void print_row(const Run& run, const std::vector<double>& errors) {
 void report(const std::vector<Run>& runs, const std::vector<double>& errors, bool rows) {
   std::map<std::string, Score> scores;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const std::string kind = runs[i].moe ? " moe" : " dense";
+    const std::string kind = (runs[i].apart ? " on " + runs[i].gpu : "") + (runs[i].moe ? " moe" : " dense");
     scores[runs[i].source + kind].errors.push_back(errors[i]);
     scores["~ all" + kind].errors.push_back(errors[i]);
     scores["~ gpu " + runs[i].gpu].errors.push_back(errors[i]);
@@ -46,13 +47,13 @@ void report(const std::vector<Run>& runs, const std::vector<double>& errors, boo
 void set_bands(TimeParameters& p, const std::vector<Run>& runs, const std::vector<double>& errors) {
   for (std::size_t i = 0; i < p.all().size(); ++i) {
     const Parameter& q = p.all()[i];
-    if (!q.field.starts_with("band_")) continue;
+    if (!q.field.starts_with("band_") || runs.empty() || is_apart(q) != runs.front().apart) continue;
     const bool low = q.field.starts_with("band_low"), moe = q.field.ends_with("_moe");
     // A slow end of runs that fill their memory leaves the others to the ordinary one.
     const bool full = q.field.starts_with("band_high_full"), apart = !low && has_full_end(p, q.owner, moe);
     std::vector<double> ratios;
     for (std::size_t k = 0; k < runs.size(); ++k) {
-      const std::vector<std::string> owners = stack_owners(*runs[k].problem.stack);
+      const std::vector<std::string> owners = stack_owners(*runs[k].problem.stack, runs[k].problem.cluster.gpu);
       if (apart && runs[k].full != full) continue;
       if (runs[k].moe == moe && std::find(owners.begin(), owners.end(), q.owner) != owners.end())
         ratios.push_back(1 / (1 + errors[k]));
@@ -68,10 +69,21 @@ void print_parameters(const TimeParameters& p, const std::vector<Run>& runs) {
   const auto rows = users(p, runs);
   for (std::size_t i = 0; i < p.all().size(); ++i) {
     const Parameter& q = p.all()[i];
-    if (!q.fitted) continue;
+    if (!q.fitted || runs.empty() || is_apart(q) != runs.front().apart) continue;
     const bool bound = q.value <= q.low * 1.001 || q.value >= q.high * 0.999;
     std::printf("  %-32s %-22s %10.4g  prior %10.4g  rows %4zu%s\n", q.owner.c_str(), q.field.c_str(), q.value, q.prior,
                 rows[i].size(), bound ? "  ON A BOUND" : "");
+  }
+}
+
+void print_unseen(const TimeParameters& parameters, const std::vector<Run>& runs, bool rows) {
+  for (const Unseen& one : unseen_gpus(parameters, runs)) {
+    one.table.print(one.gpu + ", kernel tables");
+    one.sheet.print(one.gpu + ", data sheet");
+    one.trusted_table.print(one.gpu + ", kernel tables, unmarked");
+    one.trusted_sheet.print(one.gpu + ", data sheet, unmarked");
+    for (std::size_t i = 0; rows && i < one.rows.size(); ++i)
+      print_row(*one.rows[i], {one.table.errors[i], one.sheet.errors[i]});
   }
 }
 
@@ -93,47 +105,44 @@ int run(const std::vector<std::string>& args) {
     return 2;
   }
   TimeParameters parameters = std::move(parsed).value();
-  const auto runs = load(*catalogues);
-  if (!runs) {
-    std::fprintf(stderr, "%s\n", runs.error().text().c_str());
+  const auto usual = load(*catalogues, false), apart = load(*catalogues, true);
+  if (!usual || !apart) {
+    std::fprintf(stderr, "%s\n", (!usual ? usual.error() : apart.error()).text().c_str());
     return 2;
-  }
-  if (has("--bands")) {
-    set_bands(parameters, *runs, left_out(parameters, *runs, folds_by(*runs, "model")));
-    if (has("--write")) std::ofstream(args[0], std::ios::binary) << parameters.csv();
-    return 0;
   }
   const auto docs = std::find(args.begin(), args.end(), "--docs");
   if (docs != args.end() && docs + 1 != args.end()) {
-    const std::string text_of_page = page(parameters, *runs);  // before the old page is gone
+    const std::string text_of_page = page(parameters, *usual, *apart);  // before the old page is gone
     std::ofstream(*(docs + 1), std::ios::binary) << text_of_page;
     return 0;
   }
   if (has("--unseen")) {
-    for (const Unseen& one : unseen_gpus(parameters, *runs)) {
-      one.table.print(one.gpu + ", kernel tables");
-      one.sheet.print(one.gpu + ", data sheet");
-      one.trusted_table.print(one.gpu + ", kernel tables, unmarked");
-      one.trusted_sheet.print(one.gpu + ", data sheet, unmarked");
-      for (std::size_t i = 0; has("--rows") && i < one.rows.size(); ++i)
-        print_row(*one.rows[i], {one.table.errors[i], one.sheet.errors[i]});
-    }
+    print_unseen(parameters, *usual, has("--rows"));
     return 0;
   }
   const auto leave = std::find(args.begin(), args.end(), "--leave");
-  if (leave != args.end() && leave + 1 != args.end()) {
-    report(*runs, left_out(parameters, *runs, folds_by(*runs, *(leave + 1))), has("--rows"));
-    return 0;
+  const std::string left = leave != args.end() && leave + 1 != args.end() ? *(leave + 1) : "";
+  const bool fits = left.empty() && !has("--bands") && !has("--score");
+  // From the priors, so that the result does not depend on the file's values.
+  for (std::size_t i = 0; fits && i < parameters.all().size(); ++i) {
+    const Parameter& p = parameters.all()[i];
+    if (p.fitted && (!has("--apart") || is_apart(p))) parameters.set(i, p.prior);
   }
-  if (!has("--score")) {
-    // From the priors, so that the result does not depend on the file's values.
-    for (std::size_t i = 0; i < parameters.all().size(); ++i) {
-      if (parameters.all()[i].fitted) parameters.set(i, parameters.all()[i].prior);
+  // Those that stand apart come after all others, whose parameters they take as they are.
+  for (const std::vector<Run>* runs : {&*usual, &*apart}) {
+    if (has("--apart") && runs == &*usual) continue;
+    if (has("--bands")) {
+      set_bands(parameters, *runs, left_out(parameters, *runs, folds_by(*runs, "model")));
+      continue;
     }
-    solve(parameters, *runs, [](const Run&) { return true; }, {.steps = 120});
+    if (!left.empty()) {
+      report(*runs, left_out(parameters, *runs, folds_by(*runs, left)), has("--rows"));
+      continue;
+    }
+    if (fits) solve(parameters, *runs, [](const Run&) { return true; }, {.steps = 120});
+    report(*runs, errors_of(parameters, *runs), has("--rows"));
+    print_parameters(parameters, *runs);
   }
-  report(*runs, errors_of(parameters, *runs), has("--rows"));
-  print_parameters(parameters, *runs);
   if (has("--write")) std::ofstream(args[0], std::ios::binary) << parameters.csv();
   return 0;
 }

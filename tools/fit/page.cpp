@@ -94,7 +94,7 @@ std::string verdict(const Groups& by, const std::vector<Run>& runs, const Column
                       : "Of " + all + " the naive baseline, left out too, is not beaten on " + lost + ".\n";
 }
 
-std::string errors_part(const TimeParameters& p, const std::vector<Run>& runs) {
+std::vector<Column> columns_of(const TimeParameters& p, const std::vector<Run>& runs) {
   std::vector<Column> columns;
   for (const char* which : {"model", "source", "gpu"}) {
     const Folds folds = folds_by(runs, which);
@@ -102,6 +102,11 @@ std::string errors_part(const TimeParameters& p, const std::vector<Run>& runs) {
     one.bands = bands_of_others(p, runs, folds, one.errors);
     columns.push_back(std::move(one));
   }
+  return columns;
+}
+
+std::string errors_part(const TimeParameters& p, const std::vector<Run>& runs) {
+  const std::vector<Column> columns = columns_of(p, runs);
   Groups by;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     by[runs[i].source + (runs[i].moe ? " (experts)" : "")].push_back(i);
@@ -113,6 +118,19 @@ std::string errors_part(const TimeParameters& p, const std::vector<Run>& runs) {
          "constant MFU, the median of the other rows of the source. *in band*: share of\nthe rows left out within the "
          "80 % band that the rows of other models (sources, GPUs), left out too, make for their stack;\n*width*: half "
          "of that band, in % of the prediction.\n\n" +
+         table(by, runs, errors_of(p, runs), columns) + "\n" + verdict(by, runs, columns[0]);
+}
+
+std::string apart_part(const TimeParameters& p, const std::vector<Run>& runs) {
+  if (runs.empty()) return "";
+  Groups by;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    by[runs[i].source + " on " + runs[i].gpu].push_back(i);
+    if (runs[i].gpu.starts_with("tpu-")) by["~all TPUs"].push_back(i);
+  }
+  const std::vector<Column> columns = columns_of(p, runs);
+  return "\n## TPUs, and JAX on GPUs\n\nFitted after all others, whose parameters they take as they are; in none of "
+         "the figures above.\n\n" +
          table(by, runs, errors_of(p, runs), columns) + "\n" + verdict(by, runs, columns[0]);
 }
 
@@ -135,19 +153,19 @@ std::string unseen_part(const TimeParameters& p, const std::vector<Run>& runs) {
   return out;
 }
 
-std::string parameters_part(const TimeParameters& p, const std::vector<Run>& runs) {
+std::string parameters_part(const TimeParameters& p, const std::vector<Run>& usual, const std::vector<Run>& apart) {
   std::string out =
       "\n## Fitted parameters\n\nAll others of `data/time.csv` are given. *rows*: measured steps that the parameter "
       "has a say in.\n\n"
       "| of | parameter | value | prior | bounds | rows | why it is there |\n|---|---|---:|---:|---|---:|---|\n";
-  const auto rows = users(p, runs);
+  const auto rows = users(p, usual), rows_apart = users(p, apart);
   for (std::size_t i = 0; i < p.all().size(); ++i) {
     const Parameter& q = p.all()[i];
     if (!q.fitted) continue;
     const bool bound = q.value <= q.low * 1.001 || q.value >= q.high * 0.999;
     char text[160];
     std::snprintf(text, sizeof text, " %.4g%s | %.4g | %.3g to %.3g | %zu | ", q.value, bound ? " (on a bound)" : "",
-                  q.prior, q.low, q.high, rows[i].size());
+                  q.prior, q.low, q.high, (is_apart(q) ? rows_apart : rows)[i].size());
     out += "| " + q.owner + " | " + q.field + " |" + text + q.source + " |\n";
   }
   return out;
@@ -155,8 +173,8 @@ std::string parameters_part(const TimeParameters& p, const std::vector<Run>& run
 
 }  // namespace
 
-std::string page(const TimeParameters& p, const std::vector<Run>& runs) {
-  return errors_part(p, runs) + unseen_part(p, runs) + parameters_part(p, runs);
+std::string page(const TimeParameters& p, const std::vector<Run>& runs, const std::vector<Run>& apart) {
+  return errors_part(p, runs) + unseen_part(p, runs) + apart_part(p, apart) + parameters_part(p, runs, apart);
 }
 
 }  // namespace preflop::fit

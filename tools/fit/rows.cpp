@@ -64,6 +64,7 @@ Result<bool> add(const Row& row, const std::string& stem, const SourceRules& rul
   run.gpu = run.problem.cluster.gpu.id;
   run.group = stem + " " + run.model + " " + run.gpu + " " + layout_key(run.problem.analysed.recipe);
   run.fitted = trusted(row);
+  run.apart = stands_apart(request.stack);
   run.full = fills_memory(memory_estimate<double>(run.problem.analysed, run.problem.cluster));
   run.compute = compute_estimate<double>(run.problem.analysed, *find_convention("palm"));
   out.push_back(std::move(run));
@@ -72,7 +73,11 @@ Result<bool> add(const Row& row, const std::string& stem, const SourceRules& rul
 
 }  // namespace
 
-Result<std::vector<Run>> load(const Catalogues& catalogues) {
+bool is_apart(const Parameter& p) {
+  return p.owner == "arch tpu" || p.owner.starts_with("gpu tpu-") || p.owner.starts_with("stack maxtext");
+}
+
+Result<std::vector<Run>> load(const Catalogues& catalogues, bool apart) {
   const auto words = RowWords::load();
   if (!words) return words.error();
   const auto rules = source_rules();
@@ -91,6 +96,7 @@ Result<std::vector<Run>> load(const Catalogues& catalogues) {
       if (!added) return added.error();
     }
   }
+  std::erase_if(out, [&](const Run& run) { return run.apart != apart; });
   std::map<std::string, double> sizes;
   for (const Run& run : out) sizes[run.group] += 1;
   for (Run& run : out) run.weight = 1 / std::sqrt(sizes[run.group]);

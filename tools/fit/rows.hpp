@@ -17,6 +17,7 @@ struct Run {
   bool moe = false;
   bool fitted = false;  // false: only scored (the source flags the row, or it is a simulator's)
   bool full = false;    // fills its memory
+  bool apart = false;   // fitted and scored apart from all others: stands_apart()
   double weight = 1;
   double measured = 0;  // seconds
   Problem problem;
@@ -28,7 +29,10 @@ struct Run {
   double predict_by_sheet(const TimeParameters& parameters) const;
 };
 
-// Every row of data/measured whose step time is predicted today.
-Result<std::vector<Run>> load(const Catalogues& catalogues);
+// Every row of data/measured whose step time is predicted today: those that stand apart, or all others.
+Result<std::vector<Run>> load(const Catalogues& catalogues, bool apart);
+
+// Parameters that only rows that stand apart are fitted to; these are fitted to no others.
+bool is_apart(const Parameter& parameter);
 
 }  // namespace preflop::fit

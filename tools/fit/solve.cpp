@@ -10,7 +10,7 @@ namespace {
 
 std::vector<std::string> owners_of(const Run& run) {
   std::vector<std::string> out = gpu_owners(run.problem.cluster.gpu);
-  const std::vector<std::string> stack = stack_owners(*run.problem.stack);
+  const std::vector<std::string> stack = stack_owners(*run.problem.stack, run.problem.cluster.gpu);
   out.insert(out.end(), stack.begin(), stack.end());
   return out;
 }
@@ -48,8 +48,10 @@ class Solver {
     for (const Run& run : runs) {
       if (run.fitted && use(run)) runs_.push_back(&run);
     }
+    const bool apart = !runs.empty() && runs.front().apart;
     for (std::size_t i = 0; i < p_.all().size(); ++i) {
-      if (!p_.all()[i].fitted || (o.free && !o.free(p_.all()[i]))) continue;
+      const Parameter& p = p_.all()[i];
+      if (!p.fitted || is_apart(p) != apart || (o.free && !o.free(p))) continue;
       std::vector<std::size_t> rows;
       for (std::size_t k = 0; k < runs_.size(); ++k) {
         if (p_.find(owners_of(*runs_[k]), p_.all()[i].field) == &p_.all()[i]) rows.push_back(k);

@@ -12,7 +12,7 @@ struct Options {
   int steps = 12;       // of Gauss-Newton, at most
   double noise = 0.04;  // of one row, relative
   double elbow = 0.06;  // residuals beyond count linearly
-  // Parameters that move; the others stay as they are. Empty: all.
+  // Parameters that move; the others stay as they are. Empty: all that runs of this kind are fitted to.
   std::function<bool(const Parameter&)> free = {};
 };
 

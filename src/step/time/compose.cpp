@@ -157,6 +157,7 @@ Schedule<N> schedule_of(const Recipe& recipe, const BlockCost& layer, double nod
   out.vpp = static_cast<double>(l.vpp);
   out.micro_batches = static_cast<double>(recipe.micro_batches());
   out.doublings = math::log2(std::max(nodes, 1.0));
+  out.slices = math::log2(std::max(static_cast<double>(l.world()) / prices.domain, 1.0));
   out.all_forward = l.schedule == "gpipe";
   for (const char* name : {"zb-h1", "zb-1p", "zb-2p"}) {
     if (l.schedule == name) out.played = name;
@@ -245,6 +246,7 @@ Lane<N> lane_of(const StageRun<N>* stages, std::size_t n, const Schedule<N>& q, 
     out.all = out.all + work * count;
   }
   out.jitter = slowest * m * p.jitter * N(q.doublings);
+  if (plain(p.slice_jitter) > 0) out.jitter = out.jitter + slowest * m * p.slice_jitter * N(q.slices);
   if (q.pp <= 1) return out;
   out.imbalance = Seconds<N>(larger(((slowest - out.all / N(q.pp)) * m).number(), N(0.0)));
   out.bubble = q.played != nullptr ? played_idle(stages, n, q, slowest) : idle(stages, n, q, slowest);

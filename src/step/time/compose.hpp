@@ -86,6 +86,7 @@ template <class N>
 struct Schedule {
   double pp = 1, vpp = 1, micro_batches = 1;
   double doublings = 0;          // of one node to all of them
+  double slices = 0;             // doublings of one scale-up domain to all of them
   bool all_forward = false;      // gpipe: no backward before the last forward
   const char* played = nullptr;  // zb-*: exchanges are posted ahead and nobody waits for them (src/step/replay)
   Seconds<N> sent;               // activations of one micro-batch, to the next stage: latency and bytes

@@ -43,7 +43,7 @@ StateTerms<N> state_terms(const Recipe& r, const Prices<N>& prices) {
   out.replica_bandwidth = prices.bandwidth(replicas);
   out.dense_latency = prices.latency(dense);
   out.expert_latency = prices.latency(expert);
-  out.reduce_width = width(r.grad_dtype);
+  out.reduce_width = prices.reduce_width > 0 ? prices.reduce_width : width(r.grad_dtype);
   out.gather_width = prices.gather_width;
   const double gradient = width(r.grad_dtype);
   const bool own = r.master_dtype == Dtype::none;

@@ -1,0 +1,71 @@
+#include "src/adapt/stack_choice.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "src/adapt/recipe_keys.hpp"
+#include "src/base/text.hpp"
+#include "src/stack/stack_reader.hpp"
+
+namespace preflop {
+
+namespace {
+
+constexpr const char* kNearestStack = "megatron";
+constexpr const char* kTpuStack = "maxtext";
+
+bool any_given(const Request& request, std::initializer_list<std::string_view> keys) {
+  return std::any_of(keys.begin(), keys.end(), [&](std::string_view k) { return text_of(request, k) != nullptr; });
+}
+
+// Does a stack have everything that was asked for by name? A default stack that has not gives way.
+bool serves(const Stack& stack, const Request& request, const Architecture& model) {
+  const bool experts = std::any_of(model.layers.begin(), model.layers.end(),
+                                   [](const LayerRun& run) { return run.kind.experts.has_value(); });
+  if (experts && !stack.experts) return false;
+  const auto has = [](const auto& all, const auto& one) { return std::find(all.begin(), all.end(), one) != all.end(); };
+  const std::string* zero = text_of(request, "zero");
+  if (zero != nullptr && zero->size() == 1 && !has(stack.zero_allowed, (*zero)[0] - '0')) return false;
+  const std::string* kernel = text_of(request, "attention");
+  const auto known_kernel = kernel == nullptr ? std::nullopt : attention_kernel_of(*kernel);
+  if (known_kernel && !has(stack.kernels, *known_kernel)) return false;
+  const std::string* loss = text_of(request, "loss");
+  const auto known_loss = loss == nullptr ? std::nullopt : loss_kind_of(*loss);
+  return !known_loss || stack.loss(*known_loss) != nullptr;
+}
+
+}  // namespace
+
+Result<const Stack*> pick_stack(const Request& request, const StackCatalogue& stacks, const Architecture& model,
+                                const Cluster& cluster, Recipe& recipe) {
+  const std::string& arch = cluster.gpu.arch;
+  if (const std::string* text = text_of(request, "stack")) {
+    const auto given = stacks.find(*text);
+    if (!given || cluster.memory_only || (*given)->runs_on(arch)) return given;
+    std::vector<std::string> valid;
+    for (const Stack& s : stacks.all()) {
+      if (s.runs_on(arch) && (valid.empty() || valid.back() != s.name)) valid.push_back(s.name);
+    }
+    return Error{"--stack", "stack " + (*given)->name + " does not run on " + cluster.gpu.id, text::list(valid)};
+  }
+  if (arch == "tpu") {
+    recipe.assumed.push_back(std::string("stack=") + kTpuStack + " (what runs on TPUs)");
+    return stacks.find(kTpuStack);
+  }
+  const bool one_gpu = cluster.gpus == 1;
+  const bool small = cluster.gpus <= 64 && !any_given(request, {"tp", "pp", "cp", "ep"});
+  const std::string wanted = one_gpu ? "transformers" : small ? "torchtitan" : kNearestStack;
+  const auto found = stacks.find(wanted);
+  const bool taken = found.ok() && serves(**found, request, model);
+  const auto stack = taken ? found : stacks.find(kNearestStack);
+  if (stack) {
+    const Stack& s = **stack;
+    const std::string label = s.full_name();
+    const std::string why = found.ok() ? "does not run this yet" : "is not built yet";
+    recipe.assumed.push_back("stack=" + label + (taken ? "" : " (" + wanted + ", the default here, " + why + ")"));
+  }
+  return stack;
+}
+
+}  // namespace preflop
