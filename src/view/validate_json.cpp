@@ -39,6 +39,7 @@ Json entry_json(const Entry& e) {
           {"not_modelled", list(*e.not_modelled)},
           {"flags", list(*e.flags)},
           {"convention", word(e.convention)},
+          {"apart", word(e.apart)},
           {"skipped", e.skip ? Json(e.skip.reason) : Json(nullptr)}};
 }
 

@@ -107,7 +107,7 @@ class EveryGpu(unittest.TestCase):
         self.assertTrue(all(len(line) <= 80 for line in text.splitlines()))
 
     def test_unknown_memory_says_why_in_the_text(self):
-        text = run("estimate", "llama3-8b", "--on", "8xtpu-v4").stdout
+        text = run("estimate", "llama3-8b", "--on", "8xtrn1").stdout
         self.assertIn("not known", text)
         self.assertIn("no verdict", text)
 

@@ -59,8 +59,19 @@ class Contract(unittest.TestCase):
                 self.assertIn((path.stem, row["id"]), there)
 
     def test_summary_follows_from_the_rows(self):
-        for s in self.json["summary"]:
-            rows = [r for r in self.json["rows"] if r["metric"] == s["metric"] and s["source"] in ("all", r["source"])
+        def names(row):
+            if row["apart"] is None:
+                return ("all", row["source"])
+            return ("all", f"{row['source']} on {row['apart']}")
+        tpus = [s for s in self.json["summary_apart"] if s["source"] == "all TPUs"]
+        self.assertEqual(sum(s["n"] for s in tpus), sum(
+            r["skipped"] is None for r in self.json["rows"] if (r["apart"] or "").startswith("tpu-")))
+        both = [(s, False) for s in self.json["summary"]] + [(s, True) for s in self.json["summary_apart"]]
+        for s, apart in both:
+            if s["source"] == "all TPUs":
+                continue
+            rows = [r for r in self.json["rows"] if r["metric"] == s["metric"] and s["source"] in names(r)
+                    and (r["apart"] is not None) == apart
                     and (r["convention"] == s["convention"] or s["source"] == "all" and bool(r["convention"]) == bool(s["convention"]))]
             errors = [abs(r["error"]) for r in rows if r["skipped"] is None]
             self.assertEqual((s["n"], s["skipped"]), (len(errors), len(rows) - len(errors)), s)
