@@ -3,9 +3,8 @@
 //
 // Readers (src/adapt) and the catalogue (data/models) make an Architecture; src/model turns it into
 // blocks of operators. Parameter counts are never stored here: they are read off the operators.
-// Layers are a run-length list of layer kinds, so alternating windows, dense-then-expert models and
-// per-layer widths are all the same thing. Expert, latent-attention and state-space parts join a
-// LayerKind as further optional members.
+// Layers are a run-length list of layer kinds, so alternating windows, dense-then-expert models, hybrids
+// of attention and state spaces and per-layer widths are all the same thing.
 #pragma once
 
 #include <cstdint>
@@ -75,6 +74,7 @@ struct AttentionSpec {
   std::optional<Count> window;            // sliding window in tokens; absent = full causal attention
   bool chunked = false;                   // the window is a fixed chunk: tokens see their own chunk only (Llama 4)
   bool sinks = false;                     // one trained logit per head joins every softmax (GPT-OSS)
+  bool gate = false;                      // sigmoid of one more product scales the result (Qwen3-Next)
   std::optional<LatentAttention> latent;  // then kv_heads = heads and head_dim = nope + rope
   std::optional<SparseIndexer> indexer;
   double dropout = 0;  // on the attention probabilities
@@ -109,10 +109,30 @@ struct ExpertSpec {
   bool operator==(const ExpertSpec&) const = default;
 };
 
+// Tokens mixed through a state in attention's place. Mamba-2 (Dao and Gu 2024, arXiv:2405.21060) is a gated scan;
+// a gated delta rule (Yang et al. 2024, arXiv:2412.06464) has keys and queries for what enters and leaves the state.
+enum class ScanKind : std::uint8_t { mamba2, gated_delta };
+const char* name(ScanKind kind);  // "mamba2", "gated-delta"
+struct StateSpace {
+  ScanKind kind = ScanKind::mamba2;
+  Count heads;             // gated delta: of values
+  Count dim;               // channels of a head
+  Count groups;            // of heads that share what enters and leaves their states; gated delta: heads of keys
+  Count state;             // numbers that each channel's state has; gated delta: channels of a key
+  Count conv;              // tokens that the depthwise convolution sees
+  Count chunk;             // tokens that the scan takes at once
+  bool conv_bias = false;  // of the convolution
+  bool bias = false;       // of the products into and out of it
+  bool operator==(const StateSpace&) const = default;
+};
+
 struct LayerKind {
-  AttentionSpec attention;
-  MlpSpec mlp;                        // not read where there are experts
-  std::optional<ExpertSpec> experts;  // in the MLP's place
+  AttentionSpec attention;                // not read where there is a state space
+  std::optional<StateSpace> state_space;  // in attention's place
+  bool mixes = true;                      // false: feed-forward alone, neither attention nor state space (Nemotron-H)
+  bool feeds_forward = true;              // false: attention or state space alone
+  MlpSpec mlp;                            // not read where there are experts
+  std::optional<ExpertSpec> experts;      // in the MLP's place
   NormKind norm = NormKind::rms;
   NormPlacement placement = NormPlacement::pre;  // shared_pre and split_pre make the block parallel
   double dropout = 0;                            // on the outputs of attention and MLP
@@ -148,6 +168,7 @@ struct Architecture {
   std::vector<LayerRun> layers;
   std::int64_t mtp_layers = 0;        // multi-token prediction: a join of 2 hidden to hidden, a layer, a norm each
   std::optional<LayerKind> mtp_kind;  // of that layer; absent: the kind of the last one
+  bool mtp_shared = false;            // one join, layer and norm predict every further token (Nemotron 3)
   Counted counted = Counted::main;    // what the total of this model's name means
   NormKind final_norm = NormKind::rms;
   bool has_final_norm = true;

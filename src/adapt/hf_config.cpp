@@ -6,6 +6,7 @@
 #include "src/adapt/hf_config_experts.hpp"
 #include "src/adapt/hf_config_family.hpp"
 #include "src/adapt/hf_config_refuse.hpp"
+#include "src/adapt/hf_config_state.hpp"
 #include "src/adapt/vision_tower.hpp"
 #include "src/base/json_read.hpp"
 #include "src/base/text.hpp"
@@ -22,7 +23,11 @@ struct Family {
   ReadFamily read;
   bool nested = false;   // the language model's keys stand in text_config
   bool experts = false;  // reads experts and latent attention, with an indexer where it has one
+  bool states = false;   // reads state spaces
 };
+
+// Files of state-spaces/mamba2-* name no class.
+constexpr std::string_view kMambaLm = "MambaLMHeadModel";
 
 constexpr std::array kFamilies = {
     Family{"LlamaForCausalLM", "llama", read_llama},
@@ -90,6 +95,13 @@ constexpr std::array kFamilies = {
     Family{"DeepseekV3ForCausalLM", "kimi_k2", read_deepseek_v3, false, true},
     Family{"DeepseekV32ForCausalLM", "deepseek_v32", read_deepseek_v3, false, true},
     Family{"GlmMoeDsaForCausalLM", "glm_moe_dsa", read_glm_dsa, false, true},
+    Family{"Mamba2ForCausalLM", "mamba2", read_mamba2, false, false, true},
+    Family{kMambaLm, "", read_mamba_lm, false, false, true},
+    Family{"NemotronHForCausalLM", "nemotron_h", read_nemotron_h, false, true, true},
+    Family{"GraniteMoeHybridForCausalLM", "granitemoehybrid", read_granite_hybrid, false, true, true},
+    Family{"Qwen3NextForCausalLM", "qwen3_next", read_qwen3_next, false, true, true},
+    Family{"Qwen3_5MoeForConditionalGeneration", "qwen3_5_moe", read_qwen3_next, true, true, true},
+    Family{"Qwen3_5ForConditionalGeneration", "qwen3_5", read_qwen3_next, true, true, true},
 };
 
 std::string text_of(const Json& object, std::string_view key) {
@@ -112,6 +124,7 @@ Result<std::string> model_class_of(const Json& config, const std::string& where,
   }
   if (std::string type = text_of(config, "model_type"); !type.empty()) return type;
   if (std::string part = text_of(config, "_class_name"); !part.empty()) return part;
+  if (config.contains("ssm_cfg")) return std::string(kMambaLm);
   const bool quantisation = config.contains("quantization") || config.contains("quant_method");
   return Error{where,
                quantisation ? "describes a quantisation, not a model" : "names neither architectures nor model_type",
@@ -215,7 +228,8 @@ Result<Architecture> read_hf_config(std::string_view json_text, std::string_view
   if (!named) return named.error();
 
   const Family* family = find_family(*named);
-  const std::vector<std::string> unbuilt = unbuilt_parts(config, *named, family != nullptr && family->experts);
+  const std::vector<std::string> unbuilt =
+      unbuilt_parts(config, *named, {family != nullptr && family->experts, family != nullptr && family->states});
   if (!unbuilt.empty()) return not_built(where, *named, unbuilt);
   if (family == nullptr) return unknown_class(where, *named);
 

@@ -107,17 +107,17 @@ bool speaks(const Json& value, double above) {
 
 bool is_soft(std::string_view reason) { return reason == kExperts || reason == kLatent || reason == kIndexer; }
 
-void read_keys(const Json& config, bool reads_experts, std::vector<std::string>& out) {
+void read_keys(const Json& config, FamilyReads reads, std::vector<std::string>& out) {
   const auto add = [&out](std::string_view reason) {
     if (std::find(out.begin(), out.end(), reason) == out.end()) out.emplace_back(reason);
   };
   for (const KeyReason& k : kRefusedKeys) {
-    if (reads_experts && is_soft(k.reason)) continue;
+    if ((reads.experts && is_soft(k.reason)) || (reads.states && std::string_view(k.reason) == kState)) continue;
     const auto it = config.find(k.key);
     if (it != config.end() && speaks(*it, k.above)) add(k.reason);
   }
   const auto types = config.find("layer_types");
-  if (types != config.end() && types->is_array()) {
+  if (types != config.end() && types->is_array() && !reads.states) {
     for (const Json& type : *types) {
       const auto* s = type.get_ptr<const Json::string_t*>();
       if (s != nullptr && (*s == "linear_attention" || *s == "mamba" || *s == "recurrent")) add(kState);
@@ -129,17 +129,17 @@ void read_keys(const Json& config, bool reads_experts, std::vector<std::string>&
 
 }  // namespace
 
-std::vector<std::string> unbuilt_parts(const Json& config, std::string_view model_class, bool reads_experts) {
+std::vector<std::string> unbuilt_parts(const Json& config, std::string_view model_class, FamilyReads reads) {
   std::vector<std::string> out;
-  read_keys(config, reads_experts, out);
+  read_keys(config, reads, out);
   for (std::string_view nested : {"text_config", "llm_config", "language_config", "ffn_config"}) {
     const auto it = config.find(nested);
-    if (it != config.end() && it->is_object()) read_keys(*it, reads_experts, out);
+    if (it != config.end() && it->is_object()) read_keys(*it, reads, out);
   }
   // What no class has yet is the reason; that this class lacks a part is one only where nothing else is.
   if (std::any_of(out.begin(), out.end(), [](const std::string& reason) { return !is_soft(reason); }))
     std::erase_if(out, [](const std::string& reason) { return is_soft(reason); });
-  if (!out.empty() || reads_experts) return out;
+  if (!out.empty() || reads.experts || reads.states) return out;
   std::string lower(model_class);
   for (char& ch : lower) ch = ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch - 'A' + 'a') : ch;
   for (const auto& [part, reason] : kNames) {

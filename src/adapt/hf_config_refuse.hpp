@@ -10,7 +10,10 @@ namespace preflop {
 
 // The reasons, read off the keys first and the class name where the keys do not tell:
 // "mixture of experts", "latent attention", ... Empty: nothing speaks against it.
-// `reads_experts`: the family reads experts, latent attention and an indexer, so they are no reason.
-std::vector<std::string> unbuilt_parts(const nlohmann::json& config, std::string_view model_class, bool reads_experts);
+// What a family reads is no reason: experts with latent attention and an indexer, state spaces.
+struct FamilyReads {
+  bool experts = false, states = false;
+};
+std::vector<std::string> unbuilt_parts(const nlohmann::json& config, std::string_view model_class, FamilyReads reads);
 
 }  // namespace preflop

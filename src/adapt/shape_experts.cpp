@@ -7,6 +7,8 @@ namespace {
 constexpr std::array kCounted = {Word{"main", Counted::main}, Word{"main+mtp", Counted::main_mtp},
                                  Word{"main+mtp+copies", Counted::main_mtp_copies}};
 
+constexpr std::array kScans = {Word{"mamba2", ScanKind::mamba2}, Word{"gated-delta", ScanKind::gated_delta}};
+
 bool given_flag(ShapeReader& r, std::string_view key) { return r.given(key) && r.flag_or(key, false); }
 
 // A number that may be 0; not given is 0 and no default to report.
@@ -41,8 +43,9 @@ void read_latent_shape(ShapeReader& r, AttentionSpec& attention) {
 ExpertLayers read_expert_shape(ShapeReader& r, const MlpSpec& mlp) {
   ExpertLayers out;
   if (!r.given("experts")) {
-    for (const char* key : {"top_k", "expert_ffn", "shared_ffn", "shared_gate", "expert_bias", "router_bias",
-                            "correction_bias", "expert_groups", "top_groups", "dense_first", "experts_every"}) {
+    for (const char* key :
+         {"top_k", "expert_ffn", "shared_ffn", "shared_gate", "expert_bias", "router_bias", "correction_bias",
+          "expert_groups", "top_groups", "dense_first", "experts_every", "expert_latent"}) {
       if (r.given(key)) r.fail(key, "is given without experts", "valid: experts=N,top_k=N,expert_ffn=N");
     }
     return out;
@@ -71,16 +74,41 @@ ExpertLayers read_expert_shape(ShapeReader& r, const MlpSpec& mlp) {
       r.fail("expert_groups", "is " + std::to_string(e.groups.get()),
              "valid: a divisor of experts, at least top_groups");
   }
+  e.latent = r.size_if_given("expert_latent");
   out.experts = e;
   out.dense_first = given_or_zero(r, "dense_first");
   out.every = r.given("experts_every") ? r.size("experts_every").get() : 1;
   return out;
 }
 
+std::optional<StateSpace> read_state_shape(ShapeReader& r) {
+  if (!r.given("ssm_heads")) {
+    for (const char* key : {"scan", "ssm_dim", "ssm_groups", "ssm_state", "ssm_conv", "ssm_chunk", "ssm_bias"}) {
+      if (r.given(key)) r.fail(key, "is given without ssm_heads", "valid: ssm_heads=N,ssm_dim=N,ssm_state=N");
+    }
+    return std::nullopt;
+  }
+  constexpr std::int64_t kConv = 4, kChunk = 128;
+  StateSpace s;
+  if (r.given("scan")) s.kind = r.word_or("scan", kScans, ScanKind::mamba2);
+  s.heads = r.size("ssm_heads");
+  s.dim = r.size("ssm_dim");
+  s.groups = r.size_or("ssm_groups", 1);
+  s.state = r.size("ssm_state");
+  s.conv = r.size_or("ssm_conv", kConv);
+  s.chunk = r.size_or("ssm_chunk", kChunk);
+  s.conv_bias = s.kind == ScanKind::mamba2;
+  s.bias = given_flag(r, "ssm_bias");
+  if (!(s.heads / s.groups).valid())
+    r.fail("ssm_groups", "is " + std::to_string(s.groups.get()), "valid: a divisor of ssm_heads");
+  return s;
+}
+
 void read_mtp_shape(ShapeReader& r, Architecture& a) {
   constexpr std::int64_t kMost = 64;
   a.mtp_layers = given_or_zero(r, "mtp");
   if (a.mtp_layers > kMost) r.fail("mtp", "is " + std::to_string(a.mtp_layers), "valid: 0 to " + std::to_string(kMost));
+  a.mtp_shared = given_flag(r, "mtp_shared");
   if (r.given("counted")) a.counted = r.word_or("counted", kCounted, Counted::main);
 }
 

@@ -130,6 +130,8 @@ struct ExpertLayers {
   bool at(std::int64_t layer) const { return experts && layer >= dense_first && (layer + 1) % every == 0; }
 };
 ExpertLayers read_expert_shape(ShapeReader& r, const MlpSpec& mlp);
+// Keys of a state space, where it has them.
+std::optional<StateSpace> read_state_shape(ShapeReader& r);
 void read_mtp_shape(ShapeReader& r, Architecture& a);
 
 }  // namespace preflop

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "src/adapt/layer_pattern.hpp"
 #include "src/adapt/shape_reader.hpp"
 
 namespace preflop {
@@ -61,7 +62,19 @@ constexpr std::array kShapeKeys = std::to_array<std::string_view>({"layers",
                                                                    "dense_first",
                                                                    "experts_every",
                                                                    "mtp",
-                                                                   "counted"});
+                                                                   "counted",
+                                                                   "mtp_shared",
+                                                                   "pattern",
+                                                                   "scan",
+                                                                   "ssm_heads",
+                                                                   "ssm_dim",
+                                                                   "ssm_groups",
+                                                                   "ssm_state",
+                                                                   "ssm_conv",
+                                                                   "ssm_chunk",
+                                                                   "ssm_bias",
+                                                                   "expert_latent",
+                                                                   "attention_gate"});
 
 constexpr std::array kActivations = {Word{"gelu", Activation::gelu}, Word{"relu", Activation::relu},
                                      Word{"relu2", Activation::relu2}, Word{"silu", Activation::silu},
@@ -167,6 +180,29 @@ void append_layers(ShapeReader& r, Architecture& a, const LayerKind& kind, const
   }
 }
 
+// A letter for each layer. Attention that no layer has is not asked for.
+bool pattern_attends(const ShapeReader& r) {
+  const auto pattern = r.given("pattern");
+  return !pattern || pattern->find_first_of("*a") != std::string_view::npos;
+}
+
+void append_hybrid(ShapeReader& r, Architecture& a, LayerKind parts, const ExpertLayers& experts, std::int64_t layers) {
+  const std::string_view pattern = *r.given("pattern");
+  parts.state_space = read_state_shape(r);
+  parts.experts = experts.experts;
+  parts.attention.window = r.size_if_given("window");
+  for (const char* key : {"full_every", "nope_every", "chunked", "dense_first", "experts_every"}) {
+    if (r.given(key)) r.fail(key, "is given with a pattern", "valid: a pattern, or layers that alternate by number");
+  }
+  if (static_cast<std::int64_t>(pattern.size()) != layers)
+    return r.fail("pattern", "has " + std::to_string(pattern.size()) + " layers of " + std::to_string(layers),
+                  "valid: a letter for each layer");
+  if (const char letter = append_pattern(a, pattern, parts))
+    r.fail("pattern", "has a layer " + text::quoted(std::string(1, letter)) + " that its keys do not describe",
+           "valid: M (state space), * (attention), - (MLP), E (experts); m, a with MLP or experts behind");
+  a.mtp_kind = kind_of_letter('a', parts);
+}
+
 }  // namespace
 
 bool looks_like_shape(std::string_view model) {
@@ -190,7 +226,7 @@ Result<Architecture> build_shape(std::string_view base, const ShapeKeys& keys, s
   LayerKind kind;
   const std::int64_t layers = r.size("layers", ConfigReader::kMaxLayers).get();
   a.hidden = r.size("hidden");
-  read_heads(r, kind.attention, a.hidden);
+  if (pattern_attends(r)) read_heads(r, kind.attention, a.hidden);
   a.vocab = r.size("vocab");
   read_mlp(r, kind.mlp, a.hidden, llama);
   a.tied = r.flag_or("tied", !llama);
@@ -205,7 +241,13 @@ Result<Architecture> build_shape(std::string_view base, const ShapeKeys& keys, s
   read_latent_shape(r, kind.attention);
   const ExpertLayers experts = read_expert_shape(r, kind.mlp);
   read_mtp_shape(r, a);
-  append_layers(r, a, kind, experts, layers);
+  if (r.given("attention_gate")) kind.attention.gate = r.flag_or("attention_gate", false);
+  if (r.given("pattern"))
+    append_hybrid(r, a, kind, experts, layers);
+  else if (read_state_shape(r))
+    r.fail("ssm_heads", "is given without a pattern", "valid: pattern=, a letter for each layer");
+  else
+    append_layers(r, a, kind, experts, layers);
   if (r.error()) return *r.error();
   a.defaulted = r.take_defaulted();
   return a;

@@ -81,6 +81,9 @@ BlockCost analyse_weights(const Block& block, const Setting& setting) {
     out.local_experts = experts / static_cast<double>(setting.mesh.ep);
   }
   out.activation = block.activation;
+  out.scans = block.scan.has_value();
+  out.mixes = out.scans || block.extents[Axis::heads].get() > 0;
+  out.feeds_forward = block.routing.top_k.get() > 0 || block.extents[Axis::ffn].get() > 0;
   if (block.routing.top_k.get() > 0) set_routed_rows(out.extents, block, setting);
   if (block.extents[Axis::vocab].get() > 0) {
     const Count multiple = std::max<std::int64_t>(1, static_cast<std::int64_t>(setting.stack->vocab_multiple.value));

@@ -101,15 +101,15 @@ struct ProductShape {
 struct WorkItem {
   Kind kind;
   Tag tag;
-  Volume volume;             // all axes met: forward FLOPs = 2 x volume (with keys at `visible`)
+  Volume volume;             // all axes met: forward FLOPs = 2 x volume (with keys at `visible`); a scan: its states
   bool attention = false;    // FLOPs scale with the visible context
   double per_key = 0;        // attention: forward FLOPs per visible key
-  double forward_flops = 0;  // of weight products
+  double forward_flops = 0;  // of weight products and scans
   ProductShape shape;        // of weight products
   double query_tiles = 0;    // fused attention: sequences x heads x tokens of this GPU / 128
   double head_dim = 0;       // attention: of the products over it
-  double key_bytes = 0;      // attention: of this GPU's keys and values
-  double query_bytes = 0;    // attention: of its queries and results
+  double key_bytes = 0;      // attention: of this GPU's keys and values; a scan: of all that it reads
+  double query_bytes = 0;    // attention: of its queries and results; a scan: of its result
   int backward_passes = 0;   // gradients computed: inputs with gradient + trained weights
   double forward_bytes = 0, backward_bytes = 0;
   bool replayed = false;  // inside a recomputed segment
@@ -130,8 +130,10 @@ struct BlockCost {
   std::vector<CollectiveItem> collectives;
   Count window;
   bool chunked = false;
-  ExpertChoice choice;       // of a token's experts; top_k 0: the block has none
-  double local_experts = 0;  // on this GPU
+  ExpertChoice choice;                      // of a token's experts; top_k 0: the block has none
+  double local_experts = 0;                 // on this GPU
+  bool mixes = true, feeds_forward = true;  // has attention or a scan, has an MLP or experts
+  bool scans = false;
   Activation activation = Activation::silu;
   bool legal = true;  // false: an axis does not divide (callers check legality first)
 

@@ -205,6 +205,8 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   out.host_block = r.stack("host_block") * host;
   out.host_expert = r.stack("host_expert") * host;
   out.host_mlp = r.stack("host_mlp");
+  out.host_scan = r.stack("host_scan");
+  out.scan_passes = r.stack("scan_passes");
   out.expert_launch = recipe.fused_experts ? N(0.0) : r.stack("expert_launch");
   out.expert_cast_launch = recipe.fused_experts ? N(0.0) : r.stack("expert_cast_launch");
   out.expert_passes = recipe.fused_experts ? r.stack("fused_share") : r.stack("expert_passes");

@@ -88,6 +88,8 @@ struct Prices {
   N host_block;               // seconds of the host per sublayer and micro-batch, forward and backward
   N host_mlp;                 // share of host_block that a sublayer without experts or attention takes
   N host_expert;              // the same per local expert
+  N host_scan;                // share of host_block that a state space takes
+  N scan_passes;              // bytes that the kernels of a scan move over those counted
   bool deduplicated = false;  // one copy of a row per rank (node) that needs it, not per expert
 
   AttentionPrice<N> attention(double head_dim) const;

@@ -66,6 +66,32 @@ void add_product(WorkItem& item, const Block& block, const Op& op, const Link& l
   item.backward_passes = (link.gradient[slot(op.in[0].tensor)] ? 1 : 0) + (op.weights[0].trains ? 1 : 0);
 }
 
+// A step of the recurrence: multiply-adds of a state's number with its decay, with what enters it and with what reads
+// it (NVIDIA-NeMo/Megatron-Bridge utils/flop_utils.py: 7 for each of Mamba-2's; Megatron-LM training/training.py: four
+// products of a head's state, 8, for a gated delta rule's).
+double flops_per_state(const Block& block) { return block.scan == ScanKind::gated_delta ? 8 : 7; }
+
+// Kernels of a chunked scan, in bytes of both directions: 10 elements of every channel that the convolution sees where
+// it is one of them, 17 of every channel of the heads, 8 of every fp32 number of a chunk's states. A fit of published
+// steps multiplies them (data/time.csv, scan_passes).
+void add_scan(WorkItem& item, const Block& block, const Op& op, const Extents& extents, const Setting& setting) {
+  constexpr double kConvolution = 10, kHeads = 17, kStates = 8, kStateWidth = 4, kForward = 1.0 / 3;
+  item.volume = volume("bsmPN", extents, setting.mesh);
+  item.forward_flops = flops_per_state(block) * item.volume.elements.real();
+  item.backward_passes = 2;
+  for (const Operand& in : op.in) item.key_bytes += bytes_of(block, in.tensor, extents, setting);
+  item.query_bytes = bytes_of(block, op.out, extents, setting);
+  const double heads = local("bsmP", extents, setting.mesh), groups = local("bsgN", extents, setting.mesh);
+  const bool convolves =
+      std::any_of(op.inner.begin(), op.inner.end(), [](const Op& part) { return part.kind == Kind::conv; });
+  const double elements = kHeads * heads + (convolves ? kConvolution * (heads + 2 * groups) : 0);
+  const double chunk = std::max(1.0, extents[Axis::chunk].real());
+  const double bytes =
+      elements * setting.activation_width + kStates * kStateWidth * item.volume.elements.real() / chunk;
+  item.forward_bytes = bytes * kForward;
+  item.backward_bytes = bytes - item.forward_bytes;
+}
+
 // What attention kernels and their exchange over cp depend on besides FLOPs.
 void add_attention(WorkItem& item, const Block& block, const Op& op, const Extents& extents, const Setting& setting) {
   if (op.kind != Kind::attention && op.kind != Kind::product2) return;
@@ -124,7 +150,10 @@ void collect_work(BlockCost& out, const Block& block, const Link& link, const Se
       item.backward_passes = 2;  // of each inner product: one per operand
     }
     add_attention(item, block, op, out.extents, setting);
-    add_bytes(item, block, op, link, out.extents, setting);
+    if (op.kind == Kind::scan)
+      add_scan(item, block, op, out.extents, setting);
+    else
+      add_bytes(item, block, op, link, out.extents, setting);
     out.work.push_back(std::move(item));
   }
 }

@@ -7,8 +7,8 @@ namespace preflop {
 
 const char* name(Kind kind) {
   static constexpr const char* kNames[kKinds] = {
-      "product", "product2", "norm",   "activation", "multiply", "softmax", "dropout", "add",
-      "rope",    "copy",     "lookup", "attention",  "loss",     "route",   "permute", "move"};
+      "product", "product2", "norm",      "activation", "multiply", "softmax", "dropout", "add",  "rope",
+      "copy",    "lookup",   "attention", "loss",       "route",    "permute", "conv",    "scan", "move"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -21,6 +21,7 @@ class BlockBuilder {
     block_.chunked = chunked;
   }
   void set_routing(const Routing& routing) { block_.routing = routing; }
+  void set_scan(ScanKind kind) { block_.scan = kind; }
   void set_activation(Activation activation) { block_.activation = activation; }
 
   TensorId input(Axes axes, Element element = Element::activation);

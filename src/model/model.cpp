@@ -1,6 +1,7 @@
 #include "src/model/model.hpp"
 
 #include <numeric>
+#include <utility>
 
 #include "src/model/blocks/blocks.hpp"
 
@@ -12,6 +13,24 @@ Count elements(const Weight& weight, const Extents& extents) {
   Count n = 1;
   for (Axis axis : weight.axes) n *= extents[axis];
   return n;
+}
+
+// The blocks of a further token's prediction where it has no weights of its own; where they begin. One set is enough.
+int add_shared(std::vector<Block>& blocks, int join) {
+  constexpr int kParts = 3;
+  if (static_cast<int>(blocks.size()) == join + kParts) {
+    for (int part = 0; part < kParts; ++part) {
+      Block again = blocks[static_cast<std::size_t>(join + part)];
+      for (Op& op : again.ops) {
+        for (Weight& weight : op.weights) {
+          weight.owned = false;
+          weight.with_head = true;  // the stage has it already
+        }
+      }
+      blocks.push_back(std::move(again));
+    }
+  }
+  return join + kParts;
 }
 
 }  // namespace
@@ -40,7 +59,8 @@ Model build_model(const Architecture& a) {
     model.blocks.push_back(layer_block(a, a.mtp_kind ? *a.mtp_kind : a.layers.back().kind));
     model.blocks.push_back(mtp_head_block(a));
     for (std::int64_t i = 0; i < a.mtp_layers; ++i) {
-      for (int part = 0; part < 3; ++part) model.mtp.push_back({join + part, 1});
+      const int first = i > 0 && a.mtp_shared ? add_shared(model.blocks, join) : join;
+      for (int part = 0; part < 3; ++part) model.mtp.push_back({first + part, 1});
     }
   }
   model.blocks.push_back(head_block(a));
@@ -56,7 +76,11 @@ bool Model::at_end(int block_or_twin) const {
 bool Model::is_layer(int block_or_twin) const {
   const int block = kind(block_or_twin);
   if (block == embedding || block == head) return false;
-  return mtp.empty() || block < mtp.front().block || block == mtp[1].block;
+  if (mtp.empty() || block < mtp.front().block) return true;
+  for (std::size_t i = 1; i < mtp.size(); i += 3) {
+    if (block == mtp[i].block) return true;
+  }
+  return false;
 }
 
 const char* name(Counted counted) {

@@ -4,10 +4,11 @@
 //
 // The base form is unfused mathematics. A stack only rewrites it (src/stack/rules): merge products
 // of one input into one GEMM, fuse attention, copy strided views. Adapters, quantised weights,
-// experts and state-space scans are operators and rewrites of the same kind.
+// experts and scans are operators and rewrites of the same kind.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,8 @@
 
 namespace preflop {
 
-// FLOPs: a product costs 2 x the volume of all axes met, everything else 0 (its cost is the bytes it
-// moves). What backward needs by default is in the stack's save table, by kind.
+// FLOPs: a product costs 2 x the volume of all axes met, a scan 7 or 8 x that of its states, everything else 0
+// (its cost is the bytes it moves). What backward needs by default is in the stack's save table, by kind.
 enum class Kind : std::uint8_t {
   product,     // input times weight; an axis only on the weight is an index and multiplies nothing
   product2,    // two tensors
@@ -35,9 +36,11 @@ enum class Kind : std::uint8_t {
   loss,       // cross-entropy over the vocabulary
   route,      // logits of a router (or scores of an indexer) become a choice
   permute,    // rows gathered by, or added back by, a choice
+  conv,       // depthwise over the last tokens, with its activation
+  scan,       // a state carried along the tokens: what enters it, what it forgets, what is read from it
   move        // rows change GPUs; collective and group follow from the row axes before and after (src/cost/link)
 };
-inline constexpr int kKinds = 16;
+inline constexpr int kKinds = 18;
 const char* name(Kind kind);
 
 // What an element of a tensor is stored as. `activation` follows the recipe's precision.
@@ -95,6 +98,7 @@ struct Block {
   Count window;          // sliding window in tokens; 0 = full causal
   bool chunked = false;  // the window is a fixed chunk
   Routing routing;
+  std::optional<ScanKind> scan;              // of its state space
   Activation activation = Activation::silu;  // of its MLP or experts
   std::vector<Tensor> tensors;
   std::vector<Op> ops;

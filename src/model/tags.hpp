@@ -29,6 +29,9 @@ enum class Tag : std::uint8_t {
   core_dropout,
   core_pv,
   core_attention,
+  attn_gate,
+  attn_gate_act,
+  attn_gate_mul,
   attn_out,
   attn_post_norm,
   attn_dropout,
@@ -51,6 +54,20 @@ enum class Tag : std::uint8_t {
   mla_kv_norm,
   mla_k_up,
   mla_v_up,
+  ssm_norm,
+  ssm_z,
+  ssm_x,
+  ssm_b,
+  ssm_c,
+  ssm_dt,
+  ssm_beta,
+  ssm_conv,
+  ssm_scan,
+  ssm_act,
+  ssm_mul,
+  ssm_out_norm,
+  ssm_out,
+  ssm_add,
   index_q,
   index_k,
   index_norm,
@@ -92,7 +109,7 @@ enum class Tag : std::uint8_t {
   head_out,
   head_loss
 };
-inline constexpr int kTags = 81;
+inline constexpr int kTags = 98;
 
 std::string_view name(Tag tag);                         // "attn.q"
 std::string_view group(Tag tag);                        // "attn"

@@ -144,7 +144,8 @@ Items items_of(const BlockCost& block) {
   for (const SavedItem& s : block.unit) at(Item::unit) += s.bytes();
   for (const SavedItem& s : block.deferred) at(Item::deferred) += s.bytes();
   for (const WeightItem& w : block.weights) {
-    const Item item = w.expert() ? Item::expert : w.owned ? Item::dense : w.with_head ? Item::with_head : Item::tied;
+    const Item own = w.expert() ? Item::expert : Item::dense;
+    const Item item = w.owned ? own : w.with_head ? Item::with_head : Item::tied;
     at(item) += w.volume.elements.real();
   }
   return out;
@@ -163,6 +164,8 @@ StageForms stage_forms(const Model& model, const Stack& stack, const Recipe& bas
   if (key.head) {
     for (const BlockRun& run : model.mtp) candidates.push_back(static_cast<std::size_t>(run.block));
   }
+  std::sort(candidates.begin(), candidates.end());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
   if (candidates.empty()) candidates.push_back(static_cast<std::size_t>(model.head));
   for (int m = 0; m < kMoments; ++m) {
     const Moment moment = static_cast<Moment>(m);

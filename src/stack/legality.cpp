@@ -112,6 +112,33 @@ Status check_tp(const Model& model, std::int64_t tp) {
   return Nothing{};
 }
 
+// The heads of a state space, and the groups that share what they read, are dealt to tp; to cp they go in exchange for
+// tokens, and a group that several ranks need is repeated (Megatron-LM core/ssm/mamba_context_parallel.py).
+Status check_scans(const Model& model, const Stack& stack, const Layout& l) {
+  for (const Block& block : model.blocks) {
+    if (!block.scan) continue;
+    const std::string what = name(*block.scan);
+    if (std::find(stack.scans.begin(), stack.scans.end(), what) == stack.scans.end())
+      return Error{"--stack", what + " layers on stack " + stack.full_name() + " are not built yet",
+                   "megatron, textbook"};
+    const std::int64_t heads = block.extents[Axis::ssm_heads].get(), groups = block.extents[Axis::ssm_groups].get();
+    if (Status s = divides("--tp", l.tp, heads, "heads of the state space"); !s) return s;
+    if (Status s = divides("--tp", l.tp, groups, "groups of state-space heads"); !s) return s;
+    if (heads % (l.tp * l.cp) != 0)
+      return Error{"--cp",
+                   "tp x cp = " + n(l.tp * l.cp) + " does not divide the " + n(heads) + " heads of the state space",
+                   "tp x cp one of " + divisors(heads)};
+    const std::int64_t own = groups / l.tp;
+    if (own % l.cp != 0 && l.cp % own != 0)
+      return Error{"--cp",
+                   n(l.cp) + " neither divides the " + n(own) +
+                       " groups of state-space heads of a rank nor is a "
+                       "multiple of them",
+                   "a divisor or a multiple of " + n(own)};
+  }
+  return Nothing{};
+}
+
 Status check_sequence(const Recipe& r) {
   const Layout& l = r.layout;
   // Causal context parallelism gives every rank two chunks, one from each end.
@@ -229,6 +256,7 @@ Status check_legal(const Model& model, const Stack& stack, const Recipe& recipe)
   if (Status s = check_stack(stack, recipe); !s) return s;
   if (Status s = check_software(model, stack, recipe); !s) return s;
   if (Status s = check_tp(model, recipe.layout.tp); !s) return s;
+  if (Status s = check_scans(model, stack, recipe.layout); !s) return s;
   if (Status s = check_experts(model, stack, recipe); !s) return s;
   if (Status s = check_sequence(recipe); !s) return s;
   if (Status s = check_batch(recipe); !s) return s;

@@ -78,6 +78,18 @@ Status read_switches(const TomlTable& legal, const char* key, std::vector<std::s
   return Nothing{};
 }
 
+Status read_scans(const TomlTable& legal, Stack& stack) {
+  const auto scans = legal.find<std::vector<std::string>>("scans");
+  if (!scans) return scans.error();
+  if (!scans->has_value()) return Nothing{};
+  const std::vector<std::string> known = {name(ScanKind::mamba2), name(ScanKind::gated_delta)};
+  for (const std::string& word : **scans) {
+    if (!listed(known, word)) return bad(legal, "scans", "no scan '" + word + "'", text::list(known));
+  }
+  stack.scans = std::move(**scans);
+  return Nothing{};
+}
+
 }  // namespace
 
 Status read_software(const TomlTable& legal, Stack& stack) {
@@ -86,6 +98,7 @@ Status read_software(const TomlTable& legal, Stack& stack) {
   auto chips = legal.find<std::vector<std::string>>("chips");
   if (!chips) return chips.error();
   if (chips->has_value()) stack.chips = std::move(**chips);
+  if (Status s = read_scans(legal, stack); !s) return s;
   const auto ways = legal.find<std::vector<std::string>>("optimizer_implementations");
   if (!ways) return ways.error();
   if (ways->has_value()) {

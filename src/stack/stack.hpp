@@ -163,6 +163,7 @@ struct Stack {
   std::vector<RecomputeLayers> recompute_layers;  // which parts of its layers it can recompute in full, beside all
   std::vector<std::string> chips;                 // beginnings of architectures that it runs on; empty: all but TPUs
   bool experts = true;                            // false: what its expert layers keep is not built yet
+  std::vector<std::string> scans;                 // of state spaces that it runs (name(ScanKind)); empty: not built
   bool sp_allowed = true;                         // false: it knows no sequence parallelism
   bool cp_allowed = true;                         // false: it knows no context parallelism
   bool tp_allowed = true, pp_allowed = true;      // false: no tensor parallelism, no pipelines

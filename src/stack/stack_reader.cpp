@@ -299,6 +299,7 @@ Status read_legal(const TomlTable& table, Stack& stack) {
                                   "schedules",
                                   "attention",
                                   "experts",
+                                  "scans",
                                   "uneven_stages",
                                   "stage_layouts",
                                   "split_by_cost",

@@ -22,10 +22,10 @@ const std::vector<Convention>& conventions() {
        Visible::full, false, 4, false, "bigscience-workshop/bigscience math/README.md"},
       {"bridge", "executed products but routers, causal half of the attention, padded logits", W::products, true,
        Visible::causal, true, 3, false, "NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/training/utils/flop_utils.py",
-       false},
+       false, true, true},
       {"bridge-v0-4", "bridge up to 26.04: no windows, no gate branch unless its activation is SiLU", W::products, true,
        Visible::causal, true, 3, false,
-       "NVIDIA-NeMo/Megatron-Bridge v0.4 src/megatron/bridge/training/utils/flop_utils.py", false, false, false},
+       "NVIDIA-NeMo/Megatron-Bridge v0.4 src/megatron/bridge/training/utils/flop_utils.py", false, false, true, false},
       {"nemo24", "executed products, attention not halved, logits not padded", W::products, true, Visible::full, false,
        3, false, "NVIDIA/NeMo up to 2.2 nemo/collections/common/metrics/perf_metrics.py"},
       {"maxtext", "executed products, routers too, attention not halved, logits not padded", W::products, true,
@@ -63,6 +63,7 @@ constexpr int kPasses = 3;  // forward, gradient of the input, gradient of the w
 class Whole {
  public:
   explicit Whole(const Analysed& a) : analysed(a), unpadded_(*a.stack) {
+    for (const Block& block : a.model->blocks) hybrid_ = hybrid_ || block.scan == ScanKind::mamba2;
     unpadded_.vocab_multiple.value = 1;
     for (std::size_t i = 0; i < a.model->blocks.size(); ++i) blocks_.push_back(cost_of(static_cast<int>(i)));
   }
@@ -73,14 +74,23 @@ class Whole {
   // Forward FLOPs of a whole sequence through one layer's operator under a convention.
   double forward(const WorkItem& w, int block_index, const Convention& c) const {
     if (w.attention) return w.per_key * visible(w, block_index, c);
+    if (c.hybrid_formula && hybrid_ && group(w.tag) == "ssm")
+      return w.forward_flops * doubled_hidden(w, block(block_index));
     return c.padded_vocab && w.logits ? w.forward_flops * padding_ : w.forward_flops;
   }
   double visible(const WorkItem& w, int block_index, const Convention& c) const {
     const BlockCost& b = block(block_index);
     return visible_keys(c.visible, analysed.recipe.seq, c.windows && !w.all_keys ? b.window : Count(0), b.chunked);
   }
+  // The source's formula for hybrids takes a Mamba-2 layer for twice the hidden size wide.
+  static double doubled_hidden(const WorkItem& w, const BlockCost& block) {
+    const bool wide = w.tag == Tag::ssm_z || w.tag == Tag::ssm_x || w.tag == Tag::ssm_scan || w.tag == Tag::ssm_out;
+    const double own = (block.extents[Axis::ssm_heads] * block.extents[Axis::ssm_dim]).real();
+    return wide && own > 0 ? 2 * block.extents[Axis::hidden].real() / own : 1;
+  }
   // Does a convention leave this product out?
   bool skips(const WorkItem& w, int block_index, const Convention& c) const {
+    if (c.hybrid_formula && hybrid_ && group(w.tag) == "mtp") return true;
     if (!c.routers && (w.tag == Tag::moe_router || w.tag == Tag::shared_scale_logit)) return true;
     const bool gate = w.tag == Tag::mlp_gate || w.tag == Tag::exp_gate || w.tag == Tag::shared_gate;
     return gate && !c.every_gate && block(block_index).activation != Activation::silu;
@@ -112,6 +122,7 @@ class Whole {
   Stack unpadded_;
   std::vector<BlockCost> blocks_;
   double padding_ = 1;
+  bool hybrid_ = false;  // has Mamba-2 layers
 };
 
 // Where N is a number of parameters it is that of the main model: multi-token prediction stays out.
@@ -129,8 +140,9 @@ N flops_leaf(const WorkItem& w, double per_token, double passes, double layers, 
   std::string factors;
   if constexpr (is_traced<N>) {
     label = std::string(name(w.tag));
+    const double each = w.kind == Kind::scan ? w.forward_flops / w.volume.elements.real() : 2;
     factors =
-        "2 x " + w.volume.text() +
+        text::fixed(each, 0) + " x " + w.volume.text() +
         (w.attention ? " x visible keys " +
                            text::fixed(visible, visible == static_cast<double>(static_cast<long long>(visible)) ? 0 : 1)
                      : "") +
@@ -153,7 +165,8 @@ template <class N>
 void add_products(std::vector<N>& out, const Whole& whole, const BlockRun& run, const Convention& c,
                   const Filter& filter) {
   for (const WorkItem& w : whole.block(run.block).work) {
-    const bool counts = (w.kind == Kind::product && filter.weights) || (w.attention && filter.attention);
+    const bool product = w.kind == Kind::product || w.kind == Kind::scan;
+    const bool counts = (product && filter.weights) || (w.attention && filter.attention);
     if (!counts || whole.skips(w, run.block, c)) continue;
     const double passes = (filter.model ? (whole.is_layer(run.block) ? c.layer_passes : kPasses) : 0) +
                           (filter.replay && w.replayed ? 1 : 0);

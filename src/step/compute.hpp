@@ -25,8 +25,11 @@ struct Convention {
   bool replay;        // add what this recipe recomputes
   const char* source;
   // What a convention leaves out.
-  bool routers = true;     // routers and the gates of shared experts
-  bool windows = true;     // false: a windowed layer counts as a full one
+  bool routers = true;  // routers and the gates of shared experts
+  bool windows = true;  // false: a windowed layer counts as a full one
+  // Models with state spaces have a formula of their own: the states of twice the hidden size, whatever the heads, and
+  // no joins of multi-token prediction.
+  bool hybrid_formula = false;
   bool every_gate = true;  // false: the gate branch of an MLP counts where its activation is SiLU only
 };
 

@@ -119,7 +119,16 @@ std::vector<std::size_t> walking_blocks(const Analysed& a, const Stage& stage, M
   if (layers == 0) return {};
   if (moment == Moment::first_layer_backward) return {first_layer};
   if (moment != Moment::last_layer_backward) return {};
-  std::vector<std::size_t> out = {first_layer + layers - 1};
+  // The last layer of each kind: one before the last may be fuller than that by more than what has been freed. Of units
+  // that are recomputed together the last one counts.
+  const bool together = a.recipe.recompute.units() && a.recipe.recompute.layers > 1;
+  const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first_layer);
+  const auto end = begin + static_cast<std::ptrdiff_t>(layers);
+  std::vector<std::size_t> out;
+  for (auto at = begin; at != end; ++at) {
+    const bool again = std::any_of(at + 1, end, [&](const BlockRun& later) { return later.block == at->block; });
+    if (at + 1 == end || (!together && !again)) out.push_back(static_cast<std::size_t>(at - all.begin()));
+  }
   for (std::size_t i = first_layer + layers; i + 1 < all.size(); ++i) out.push_back(i);  // multi-token prediction
   return out;
 }

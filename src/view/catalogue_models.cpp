@@ -65,6 +65,12 @@ std::string attention_words(const AttentionSpec& a) {
   return out + (a.sinks ? ", sinks" : "");
 }
 
+std::string state_words(const StateSpace& s) {
+  const auto whole = [](Count n) { return text::grouped(n.get()); };
+  return std::string(name(s.kind)) + " of " + whole(s.heads) + " heads of " + whole(s.dim) + ", " + whole(s.groups) +
+         (s.groups.get() == 1 ? " group" : " groups") + ", state " + whole(s.state);
+}
+
 std::string feed_forward_words(const LayerKind& k) {
   const auto whole = [](Count n) { return text::grouped(n.get()); };
   if (!k.experts) return "MLP " + whole(k.mlp.width) + (k.mlp.gated ? " gated " : " ") + name_of(k.mlp.activation);
@@ -72,22 +78,38 @@ std::string feed_forward_words(const LayerKind& k) {
   std::string out = whole(e.top_k) + " of " + whole(e.count) + " experts of " + whole(e.width) +
                     (e.gated ? " gated " : " ") + name_of(e.activation);
   if (e.shared_width.get() > 0) out += ", shared experts of " + whole(e.shared_width);
+  if (e.latent) out += ", on a latent of " + whole(*e.latent);
   return out;
+}
+
+std::string layer_words(const LayerKind& k) {
+  std::string out;
+  if (k.mixes) out = (k.state_space ? state_words(*k.state_space) : attention_words(k.attention)) + "; ";
+  if (k.feeds_forward) out += feed_forward_words(k) + "; ";
+  return out + "norm " + name_of(k.norm);
+}
+
+Json state_json(const StateSpace& s) {
+  return {{"kind", name(s.kind)},   {"heads", s.heads.get()}, {"dim", s.dim.get()},    {"groups", s.groups.get()},
+          {"state", s.state.get()}, {"conv", s.conv.get()},   {"chunk", s.chunk.get()}};
 }
 
 Json layer_json(const LayerRun& run) {
   const LayerKind& k = run.kind;
+  const bool attends = k.mixes && !k.state_space, mlp = k.feeds_forward && !k.experts;
+  const auto of_attention = [&](Count n) { return attends ? Json(n.get()) : Json(nullptr); };
   return {{"experts", k.experts ? experts_json(*k.experts) : Json(nullptr)},
           {"latent", k.attention.latent ? latent_json(*k.attention.latent) : Json(nullptr)},
           {"sinks", k.attention.sinks},
           {"index_top_k", k.attention.indexer ? Json(k.attention.indexer->top_k.get()) : Json(nullptr)},
           {"chunked", k.attention.chunked},
           {"count", run.count},
-          {"heads", k.attention.heads.get()},
-          {"kv_heads", k.attention.kv_heads.get()},
-          {"head_dim", k.attention.head_dim.get()},
+          {"heads", of_attention(k.attention.heads)},
+          {"kv_heads", of_attention(k.attention.kv_heads)},
+          {"head_dim", of_attention(k.attention.head_dim)},
+          {"state_space", k.state_space ? state_json(*k.state_space) : Json(nullptr)},
           {"window", k.attention.window ? Json(k.attention.window->get()) : Json(nullptr)},
-          {"ffn", k.experts ? Json(nullptr) : Json(k.mlp.width.get())},
+          {"ffn", mlp ? Json(k.mlp.width.get()) : Json(nullptr)},
           {"gated", k.experts ? k.experts->gated : k.mlp.gated},
           {"activation", name_of(k.experts ? k.experts->activation : k.mlp.activation)},
           {"norm", name_of(k.norm)}};
@@ -181,8 +203,7 @@ std::string model_text(const CatalogueModel& row, const Architecture& a) {
   out += line("sequence", a.max_seq ? whole(*a.max_seq) + " tokens at most" : "not stated");
   for (const LayerRun& run : layers_by_kind(a)) {
     const LayerKind& k = run.kind;
-    out += line(text::grouped(run.count) + (run.count == 1 ? " layer" : " layers"),
-                attention_words(k.attention) + "; " + feed_forward_words(k) + "; norm " + name_of(k.norm));
+    out += line(text::grouped(run.count) + (run.count == 1 ? " layer" : " layers"), layer_words(k));
   }
   if (!row.hf_id.empty()) out += line("Hugging Face", std::string(row.hf_id));
   out += line("also called", joined(row.aliases));

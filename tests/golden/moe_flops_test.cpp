@@ -46,6 +46,12 @@ const Published kPublished[] = {
     {"gpt-oss-120b", 0, "bridge", 4096, 1, 32.63, 1081, 33166},    // GB300 26.06
     {"gpt-oss-120b", 0, "bridge-v0-4", 4096, 1, 27.16, 524, 19275},
     {"gpt-oss-120b", 0, "bridge-v0-4", 8192, 1, 30.79, 0, 0},
+    // Hybrids: their state spaces count as twice the hidden size wide, joins of multi-token prediction do not count.
+    {"nemotron-h-56b", 0, "bridge", 8192, 1, 340.242, 0, 0},
+    {"nemotron3-nano-30b-a3b", 0, "bridge", 8192, 1, 22.278, 849, 38102},  // GB300 MXFP8 26.04
+    {"nemotron3.5-lightning", 2, "bridge", 8192, 1, 28.147, 807, 28672},   // GB200 MXFP8 26.08
+    {"nemotron3-super", 2, "bridge", 8192, 1, 84.727, 815, 9623},          // GB300 NVFP4 26.04
+    {"nemotron3-ultra", 2, "bridge", 8192, 1, 358.915, 0, 0},
 };
 
 TEST(ExpertFlops, EveryRowWithinATenthOfAPercent) {

@@ -41,6 +41,7 @@ ExpertSpec draw_experts() {
 LayerKind draw_mixed_kind(const ExpertSpec& experts) {
   LayerKind k = draw_kind();
   k.attention.sinks = coin();
+  k.attention.gate = coin();
   k.attention.chunked = k.attention.window && coin();
   if (coin()) {
     k.attention.latent = draw_latent();
@@ -69,11 +70,13 @@ Drawn draw_experts_case() {
   d.architecture.layers.clear();
   const ExpertSpec experts = draw_experts();
   d.architecture.layers.push_back({draw_mixed_kind(experts), pick(1, 2)});
+  if (coin()) d.architecture.layers.push_back({draw_hybrid_kind(*d.stack), pick(1, 2)});
   LayerKind last = draw_mixed_kind(experts);
   last.experts = experts;
   last.mlp = {};
   d.architecture.layers.push_back({last, pick(1, 3)});
   d.architecture.mtp_layers = pick(0, 2);
+  d.architecture.mtp_shared = coin();
   d.recipe = draw_recipe(d.architecture, *d.stack);
   Layout& l = d.recipe.layout;
   l.vpp = 1;

@@ -52,6 +52,7 @@ Drawn draw(const Stack& s, bool with_experts, bool played) {
   Drawn out;
   RC_LOG() << s.full_name() << "\n";
   Architecture a = draw_architecture(2);
+  if (coin()) a.layers.push_back({draw_hybrid_kind(s), pick(1, 3)});
   const bool experts = with_experts && s.experts && coin();
   if (experts) {
     LayerRun run = a.layers.back();
@@ -63,7 +64,8 @@ Drawn draw(const Stack& s, bool with_experts, bool played) {
     e.shared_width = coin() ? Count(8 * pick(1, 40)) : Count(0);
     run.kind.experts = e;
     a.layers.push_back(run);
-    if (coin()) a.mtp_layers = 1;
+    if (coin()) a.mtp_layers = pick(1, 2);
+    a.mtp_shared = coin();
   }
   out.model = std::make_shared<Model>(build_model(a));
   Recipe r = draw_recipe(a, s);

@@ -38,6 +38,13 @@ Architecture everything() {
                                .shared_gate = true,
                                .latent = 48};
   a.layers.push_back({experts, 1});
+  LayerKind states = gpt({.h = 64, .a = 4}).layers[0].kind;
+  states.attention.gate = true;
+  a.layers.push_back({states, 1});
+  for (const ScanKind kind : {ScanKind::mamba2, ScanKind::gated_delta}) {
+    states.state_space = StateSpace{kind, 8, 16, 4, 16, 4, 64, true, true};
+    a.layers.push_back({states, 1});
+  }
   a.mtp_layers = 1;
   a.positions = Positions::learned;
   a.position_rows = 8;
@@ -63,7 +70,11 @@ std::set<std::string> rewritten_tags(const Stack& s, AttentionKernel kernel) {
   r.layout.zero = s.zero_default;
   std::set<std::string> out;
   Architecture a = everything();
-  if (!s.experts) a.layers.pop_back();
+  std::erase_if(a.layers, [&](const LayerRun& run) {
+    const auto& state = run.kind.state_space;
+    const bool scans = !state || std::find(s.scans.begin(), s.scans.end(), name(state->kind)) != s.scans.end();
+    return !scans || (run.kind.experts && !s.experts);
+  });
   for (const BlockCost& block : run(a, s, r).a.blocks) {
     for (const WorkItem& w : block.work) out.insert(std::string(name(w.tag)));
   }

@@ -39,6 +39,40 @@ inline LayerKind draw_kind() {
   return k;
 }
 
+// A state space that any tp up to 8 and any cp up to 4 can share out.
+inline StateSpace draw_state_space(ScanKind kind) {
+  StateSpace s;
+  s.kind = kind;
+  s.heads = 32 * pick(1, 3);
+  s.dim = 8 * pick(1, 8);
+  s.groups = one_of<i64>({8, 16});
+  if (s.heads.get() % s.groups.get() != 0) s.groups = 8;
+  s.state = 16 * pick(1, 8);
+  s.conv = pick(2, 4);
+  s.chunk = one_of<i64>({64, 128, 256});
+  s.conv_bias = coin();
+  s.bias = coin();
+  return s;
+}
+
+// A layer of the same ends that mixes by a state space, or has one sublayer alone, on a stack that runs it.
+inline LayerKind draw_hybrid_kind(const Stack& s) {
+  LayerKind k = draw_kind();
+  k.placement = one_of<NormPlacement>({NormPlacement::pre, NormPlacement::sandwich});
+  if (!s.scans.empty() && *rc::gen::inRange(0, 3) != 0) {
+    k.state_space = draw_state_space(s.scans.size() > 1 && coin() ? ScanKind::gated_delta : ScanKind::mamba2);
+    k.attention = {};
+    if (coin()) k.feeds_forward = false;
+  } else if (coin()) {
+    k.feeds_forward = false;
+  } else {
+    k.mixes = false;
+    k.attention = {};
+  }
+  if (!k.feeds_forward) k.mlp = {};
+  return k;
+}
+
 inline Architecture draw_architecture(int most_kinds = 3) {
   Architecture a;
   a.name = "drawn";

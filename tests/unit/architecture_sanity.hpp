@@ -26,15 +26,24 @@ inline std::string insane(const Architecture& a) {
   for (const LayerRun& run : a.layers) {
     const AttentionSpec& t = run.kind.attention;
     if (run.count < 1) return "an empty run";
-    if (!size(t.heads) || !size(t.kv_heads) || !size(t.head_dim)) return "heads";
-    if (!(t.heads / t.kv_heads).valid()) return "kv_heads";
+    if (!run.kind.mixes && !run.kind.feeds_forward) return "a layer of nothing";
+    if (run.kind.state_space) {
+      const StateSpace& s = *run.kind.state_space;
+      if (!run.kind.mixes) return "a state space that does not mix";
+      if (!size(s.heads) || !size(s.dim) || !size(s.groups) || !size(s.state) || !size(s.conv) || !size(s.chunk))
+        return "state space";
+      if (!(s.heads / s.groups).valid()) return "groups of a state space";
+    } else if (run.kind.mixes) {
+      if (!size(t.heads) || !size(t.kv_heads) || !size(t.head_dim)) return "heads";
+      if (!(t.heads / t.kv_heads).valid()) return "kv_heads";
+    }
     if (t.window && !size(*t.window)) return "window";
     if (t.rope && a.positions != Positions::rope) return "rope";
     if (run.kind.experts) {
       const ExpertSpec& e = *run.kind.experts;
       if (!size(e.count) || !size(e.top_k) || !size(e.width) || e.count < e.top_k) return "experts";
       if (!e.shared_width.valid()) return "shared experts";
-    } else if (!run.kind.mlp.width.valid() || run.kind.mlp.width.get() < 1) {
+    } else if (run.kind.feeds_forward && (!run.kind.mlp.width.valid() || run.kind.mlp.width.get() < 1)) {
       return "mlp width";
     }
     if (t.latent) {

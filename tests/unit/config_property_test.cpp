@@ -18,6 +18,7 @@ using Json = nlohmann::json;
 
 // Keys that only families with experts read: any other class refuses them.
 void add_expert_keys(const std::string& model_class, Json& c) {
+  if (model_class.find("Mamba") != std::string::npos) return;  // no experts
   bool reads = model_class == "PhimoeForCausalLM";
   for (const ExpertCase& known : kExpertCases)
     reads = reads || std::string(known.json).find("\"" + model_class + "\"") != std::string::npos;
@@ -30,6 +31,31 @@ void add_expert_keys(const std::string& model_class, Json& c) {
     "add_swa_attention_sink_bias":true,"qk_norm_type":"per_layer","use_mtp":true,"num_mtp_modules":2,"attention_chunk_size":32,
     "ffn_config":{"ffn_hidden_size":32,"moe_num_experts":8,"moe_top_k":2}})"));
   if (model_class.find("MiMo") != std::string::npos) c["moe_layer_freq"] = Json::parse("[0,1,1,1,1,1]");
+}
+
+// State spaces in a class that does not read them are refused.
+void add_state_keys(const std::string& model_class, Json& c) {
+  if (model_class == "MambaLMHeadModel" || model_class == "Mamba2ForCausalLM") {
+    c.update(Json::parse(R"({"n_layer":6,"num_heads":8,"state_size":16,"n_groups":2,"chunk_size":32,
+      "ssm_cfg":{"layer":"Mamba2","d_state":16,"headdim":16,"chunk_size":32,"bias":true},"attn_layer_idx":[],"d_intermediate":0})"));
+  } else if (model_class == "NemotronHForCausalLM") {
+    c.update(Json::parse(
+        R"({"hybrid_override_pattern":"M-M*ME","mamba_num_heads":8,"mamba_head_dim":16,"n_groups":2,"ssm_state_size":16,
+      "conv_kernel":4,"chunk_size":32,"use_conv_bias":true,"mamba_proj_bias":true,"mlp_hidden_act":"relu2","n_routed_experts":8,
+      "moe_shared_expert_intermediate_size":32,"moe_latent_size":16})"));
+    c.erase("num_experts");
+    c.erase("moe_num_experts");
+  } else if (model_class == "GraniteMoeHybridForCausalLM") {
+    c.update(Json::parse(
+        R"({"layer_types":["mamba","mamba","attention","mamba","mamba","mamba"],"mamba_n_heads":8,"mamba_d_head":16,
+      "mamba_n_groups":1,"mamba_d_state":16,"mamba_d_conv":4,"mamba_chunk_size":32,"num_local_experts":8,"shared_intermediate_size":32,
+      "position_embedding_type":"nope"})"));
+  } else if (model_class.starts_with("Qwen3_5") || model_class.starts_with("Qwen3Next")) {
+    c.update(Json::parse(
+        R"({"layer_types":["linear_attention","linear_attention","full_attention","linear_attention","linear_attention",
+      "full_attention"],"linear_key_head_dim":8,"linear_num_key_heads":2,"linear_num_value_heads":4,"linear_value_head_dim":8,
+      "linear_conv_kernel_dim":4,"full_attention_interval":3,"mtp_num_hidden_layers":1})"));
+  }
 }
 
 // A file with every key that any family reads: each class finds what it needs.
@@ -46,6 +72,7 @@ Json every_key(const std::string& model_class) {
     "hidden_dropout":0.0,"use_parallel_residual":true,"activation_function":"gelu_new","n_head_kv":2})");
   c["architectures"] = Json::array({model_class});
   add_expert_keys(model_class, c);
+  add_state_keys(model_class, c);
   c["text_config"] = c;
   return c;
 }

@@ -49,8 +49,8 @@ const std::map<std::string, Verdict> kVerdicts = {
     {"minimax-m3.json", {0, "MiniMaxM3ForCausalLM: not built yet (block-sparse attention)"}},
     {"ministral3-3b.json", {3429006336, "vision tower"}},
     {"mixtral-8x7b.json", {46702792704, ""}},
-    {"nemotron-3-nano-30b.json", {0, "(state-space"}},
-    {"nemotron-h-56b.json", {0, "NemotronHForCausalLM: not built yet (state-space"}},
+    {"nemotron-3-nano-30b.json", {31577937344, ""}},
+    {"nemotron-h-56b.json", {56324350464, ""}},
     {"nemotron-nas-49b.json", {0, "block_configs"}},
     {"phi-2-msft.json", {2779683840, ""}},
     {"phi-3.5-longrope.json", {3821079552, ""}},
@@ -60,7 +60,7 @@ const std::map<std::string, Verdict> kVerdicts = {
     {"qwen3-235b-nvfp4.json", {235093634560, ""}},
     {"qwen3-30b-a3b.json", {30532122624, ""}},
     {"qwen3-32b-fp8.json", {32762123264, "quantization_config (fp8)"}},
-    {"qwen3.5-35b-a3b.json", {0, "(state-space"}},
+    {"qwen3.5-35b-a3b.json", {34660610688, "vision tower"}},
     {"starcoder2-7b.json", {7173923840, ""}},
 };
 

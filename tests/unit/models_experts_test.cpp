@@ -52,7 +52,11 @@ const Row kRows[] = {{"llama4-scout", 107769861120, 17172894720},
                      {"glm4.5-air", 110468824832, 13424129664},
                      {"glm5", 753864139008, 41784728832},
                      {"minimax-m2.5", 228689764864, 11030553088},
-                     {"deepseek-v3.2", 685355329792, 0}};
+                     {"deepseek-v3.2", 685355329792, 0},
+                     {"nemotron3-nano-30b-a3b", 31577937344, 3580073408},
+                     {"granite-4.0-h-small", 32207337984, 8803121664},
+                     {"nemotron3-super", 120668687360, 12770216960},
+                     {"qwen3-next-80b-a3b", 81324862720, 3874929408}};
 
 TEST(Experts, TotalsAndActiveToTheDigit) {
   for (const Row& row : kRows) {

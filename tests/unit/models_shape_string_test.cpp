@@ -80,7 +80,14 @@ TEST(ShapeString, EveryKeyChangesSomething) {
                             "experts=4,top_k=2,expert_ffn=10,router_bias=true,correction_bias=true,dense_first=1",
                             "experts=4,top_k=2,expert_ffn=10,experts_every=2",
                             "experts=4,top_k=2,expert_ffn=10,expert_groups=4,top_groups=2",
-                            "mtp=1,counted=main+mtp"};
+                            "mtp=1,counted=main+mtp",
+                            "mtp=2,mtp_shared=true,counted=main+mtp",
+                            "attention_gate=true",
+                            "experts=4,top_k=2,expert_ffn=10,expert_latent=16",
+                            "pattern=*-*-*-*-",
+                            "pattern=MMMMMMMa,ssm_heads=4,ssm_dim=8,ssm_state=16",
+                            "pattern=mmmammma,ssm_heads=4,ssm_dim=8,ssm_state=16,ssm_groups=2,ssm_conv=3,ssm_chunk=64",
+                            "pattern=mmmammma,scan=gated-delta,ssm_heads=4,ssm_dim=8,ssm_state=16,ssm_bias=true"};
   std::set<std::string> seen = {"layers", "hidden", "heads", "vocab"};
   for (const std::string setting : settings) {
     const Result<Architecture> a = read_shape(base + "," + setting, "MODEL");
@@ -100,13 +107,22 @@ TEST(ShapeString, EveryKeyChangesSomething) {
 // Parts of experts and of latent attention make no sense alone.
 TEST(ShapeString, PartsOfPartsAreRefused) {
   const std::string base = "llama:layers=2,hidden=64,heads=4,vocab=10,";
-  const std::pair<const char*, const char*> wrong[] = {{"top_k=2", "top_k: is given without experts"},
-                                                       {"q_lora=2", "q_lora: is given without kv_lora"},
-                                                       {"experts=4,top_k=5,expert_ffn=8", "top_k: is 5 of 4 experts"},
-                                                       {"experts=4,expert_ffn=8", "top_k: is not given"},
-                                                       {"kv_lora=4,nope_dim=4,rope_dim=4", "value_dim: is not given"},
-                                                       {"mtp=65", "mtp: is 65"},
-                                                       {"chunked=true", "chunked: is given without a window"}};
+  const std::pair<const char*, const char*> wrong[] = {
+      {"top_k=2", "top_k: is given without experts"},
+      {"q_lora=2", "q_lora: is given without kv_lora"},
+      {"experts=4,top_k=5,expert_ffn=8", "top_k: is 5 of 4 experts"},
+      {"experts=4,expert_ffn=8", "top_k: is not given"},
+      {"kv_lora=4,nope_dim=4,rope_dim=4", "value_dim: is not given"},
+      {"mtp=65", "mtp: is 65"},
+      {"ssm_dim=8", "ssm_dim: is given without ssm_heads"},
+      {"ssm_heads=4,ssm_dim=8,ssm_state=8", "is given without a pattern"},
+      {"pattern=MM", "has a layer 'M' that its keys do not describe"},
+      {"pattern=E-", "has a layer 'E' that its keys do not describe"},
+      {"pattern=x-", "has a layer 'x'"},
+      {"pattern=*", "pattern: has 1 layers of 2"},
+      {"pattern=M-,ssm_heads=4,ssm_groups=3,ssm_dim=8,ssm_state=8", "ssm_groups: is 3"},
+      {"pattern=**,window=8,full_every=2", "full_every: is given with a pattern"},
+      {"chunked=true", "chunked: is given without a window"}};
   for (const auto& [keys, message] : wrong) {
     const Result<Architecture> a = read_shape(base + keys, "MODEL");
     ASSERT_FALSE(a.ok()) << keys;

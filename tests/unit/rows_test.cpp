@@ -239,7 +239,7 @@ TEST(RowRequest, WhatIsNotBuiltIsSkippedByName) {
     return posed ? "" : skip_of(posed.error(), r.request).reason;
   };
   EXPECT_EQ(reason("a,torchtune,llama3-8b,h100-sxm,8,bf16,8192,8,1,,1\n"), "stack not built: torchtune");
-  EXPECT_EQ(reason("a,megatron,qwen3.5-27b,h100-sxm,8,bf16,8192,8,1,,1\n"),
+  EXPECT_EQ(reason("a,megatron,jamba-v0.1,h100-sxm,8,bf16,8192,8,1,,1\n"),
             "architecture not built: state-space or linear-attention layers");
   const auto& keys = request_keys();
   const auto lora =

@@ -1,7 +1,9 @@
 // A launch script of Megatron-LM's pretrain_gpt.py.
+#include <algorithm>
 #include <cmath>
 
 #include "src/adapt/export/export.hpp"
+#include "src/adapt/layer_pattern.hpp"
 #include "src/base/decimal.hpp"
 
 namespace preflop {
@@ -25,8 +27,77 @@ struct Script {
   }
 };
 
+// Does some layer have a state space, or one sublayer alone?
+bool is_hybrid(const Architecture& a) {
+  return std::any_of(a.layers.begin(), a.layers.end(), [](const LayerRun& run) {
+    return run.kind.state_space || !run.kind.mixes || !run.kind.feeds_forward;
+  });
+}
+
+// Of a hybrid the kinds that options describe: each by a layer that has it.
+Status hybrid_options(Script& s, const Architecture& a) {
+  const std::string pattern = pattern_of(a);
+  LayerKind parts;
+  for (const LayerRun& run : a.layers) {
+    const LayerKind& k = run.kind;
+    if (k.state_space) parts.state_space = k.state_space;
+    if (k.mixes && !k.state_space) parts.attention = k.attention;
+    if (k.experts) parts.experts = k.experts;
+    if (k.feeds_forward && !k.experts) parts.mlp = k.mlp;
+  }
+  const bool one_each = pattern.find_first_not_of("M*-E") == std::string::npos;
+  if (pattern.empty() || !one_each || !parts.state_space || parts.state_space->kind != ScanKind::mamba2 ||
+      parts.state_space->bias)
+    return Error{"--to", "megatron: the layers of " + a.name + " are not those of its hybrid options",
+                 "megatron-bridge"};
+  const StateSpace& m = *parts.state_space;
+  s.size("--num-layers", a.layer_count());
+  s.size("--hidden-size", a.hidden.get());
+  if (parts.mlp.width.get() > 0 || parts.experts)
+    s.size("--ffn-hidden-size", parts.mlp.width.get() > 0 ? parts.mlp.width.get() : parts.experts->width.get());
+  const bool attends = parts.attention.heads.get() > 0;
+  s.size("--num-attention-heads", attends ? parts.attention.heads.get() : m.heads.get());
+  s.end();
+  if (attends) {
+    s.option("--group-query-attention");
+    s.size("--num-query-groups", parts.attention.kv_heads.get());
+    s.size("--kv-channels", parts.attention.head_dim.get());
+  }
+  s.option("--is-hybrid-model");
+  s.option("--hybrid-override-pattern", "'" + pattern + "'");
+  s.size("--mamba-num-heads", m.heads.get());
+  s.size("--mamba-head-dim", m.dim.get());
+  s.size("--mamba-num-groups", m.groups.get());
+  s.size("--mamba-state-dim", m.state.get());
+  s.end();
+  const Activation activation = parts.experts ? parts.experts->activation : parts.mlp.activation;
+  const bool gated = parts.experts ? parts.experts->gated : parts.mlp.gated;
+  s.option("--position-embedding-type", a.positions == Positions::rope ? "rope" : "none");
+  s.option("--normalization", "RMSNorm");
+  if (!gated && activation == Activation::relu2) s.option("--squared-relu");
+  if (gated && activation == Activation::silu) s.option("--swiglu");
+  s.option("--disable-bias-linear");
+  if (!a.tied) s.option("--untie-embeddings-and-output-weights");
+  s.end();
+  s.option("--attention-dropout", shortest(parts.attention.dropout));
+  s.option("--hidden-dropout", shortest(a.layers.front().kind.dropout));
+  s.option("--tokenizer-type", "NullTokenizer");
+  s.size("--vocab-size", a.vocab.get());
+  s.end();
+  return Nothing{};
+}
+
+// The experts of its layers; null: it has none.
+const ExpertSpec* experts_of(const Architecture& a) {
+  for (const LayerRun& run : a.layers) {
+    if (run.kind.experts) return &*run.kind.experts;
+  }
+  return nullptr;
+}
+
 Status model_options(Script& s, const Architecture& a) {
   const LayerKind& k = a.layers.back().kind;
+  if (is_hybrid(a)) return hybrid_options(s, a);
   for (const LayerRun& run : a.layers) {
     const bool same = run.kind.attention == k.attention && run.kind.norm == k.norm && run.kind.placement == k.placement;
     if (!same)
@@ -69,15 +140,16 @@ Status model_options(Script& s, const Architecture& a) {
 }
 
 void expert_options(Script& s, const Architecture& a, const Recipe& r) {
-  const ExpertSpec& e = *a.layers.back().kind.experts;
+  const ExpertSpec& e = *experts_of(a);
   s.size("--num-experts", e.count.get());
   s.size("--moe-router-topk", e.top_k.get());
   s.size("--moe-ffn-hidden-size", e.width.get());
+  if (e.latent) s.size("--moe-latent-size", e.latent->get());
   if (e.shared_width.get() > 0) s.size("--moe-shared-expert-intermediate-size", e.shared_width.get());
   std::string pattern;
   for (const LayerRun& run : a.layers)
     pattern += (pattern.empty() ? "([" : "+[") + std::string(run.kind.experts ? "1" : "0") + "]*" + num(run.count);
-  if (a.layers.size() > 1) s.option("--moe-layer-freq", "'" + pattern + ")'");
+  if (a.layers.size() > 1 && !is_hybrid(a)) s.option("--moe-layer-freq", "'" + pattern + ")'");
   s.option("--moe-grouped-gemm");
   if (r.dispatcher == "alltoall") {
     s.option("--moe-token-dispatcher-type", "alltoall");
@@ -185,6 +257,7 @@ Result<Exported> export_megatron(const Problem& p, const Request& request) {
   if (r.stack == "megatron-deepspeed")
     return Error{"--to", "megatron: Megatron-DeepSpeed has options of its own", "--stack megatron"};
   Script s;
+  const bool hybrid = is_hybrid(p.architecture);
   const std::int64_t node = processes_per_node(p);
   s.out.text = "#!/bin/bash\n";
   const std::vector<std::string> carried = {"tp",
@@ -211,10 +284,13 @@ Result<Exported> export_megatron(const Problem& p, const Request& request) {
   s.out.text += rest_line(p, request, carried, s.out.left_out);
   s.out.text += "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
   s.out.text += "torchrun --nnodes " + num(p.cluster.nodes()) + " --nproc_per_node " + num(node) +
-                " --rdzv_backend c10d --rdzv_endpoint \"${HEAD_NODE:-localhost}:29500\" pretrain_gpt.py";
+                " --rdzv_backend c10d --rdzv_endpoint \"${HEAD_NODE:-localhost}:29500\" " +
+                (hybrid ? "pretrain_mamba.py" : "pretrain_gpt.py");
   if (Status ok = model_options(s, p.architecture); !ok) return ok.error();
-  if (p.architecture.layers.back().kind.experts) expert_options(s, p.architecture, r);
+  if (experts_of(p.architecture) != nullptr) expert_options(s, p.architecture, r);
   if (r.mtp > 0) s.size("--mtp-num-layers", r.mtp);
+  if (r.mtp > 1 && p.architecture.mtp_shared) s.option("--mtp-use-repeated-layer");
+  if (r.mtp > 0 && hybrid) s.option("--mtp-hybrid-override-pattern", experts_of(p.architecture) ? "'*E'" : "'*-'");
   if (Status ok = layout_options(s, p); !ok) return ok.error();
   training_options(s, r);
   s.out.text += "\n";

@@ -21,13 +21,16 @@ TensorId qk_norm(BlockBuilder& b, Tag tag, TensorId x, QkNorm kind, const char* 
 
 }  // namespace
 
-TensorId attention_core(BlockBuilder& b, const AttentionSpec& spec, TensorId q, TensorId k, TensorId v) {
+TensorId attention_core(BlockBuilder& b, const AttentionSpec& spec, TensorId x, TensorId q, TensorId k, TensorId v) {
+  const TensorId gate = spec.gate ? b.product(Tag::attn_gate, x, "h>ae", spec.query_bias) : TensorId{-1};
   // Keys and values are read along the key axis and broadcast to the query heads.
   TensorId p = b.product2(Tag::core_qk, {q, "bsad"}, {k, "buad"}, "basu");
   p = b.softmax(Tag::core_softmax, p, "u");
   if (spec.sinks) b.weight("a", Role::bias);
   if (spec.dropout > 0) p = b.unary(Kind::dropout, Tag::core_dropout, p);
-  const TensorId o = b.product2(Tag::core_pv, {p, "basu"}, {v, "buae"}, "bsae");
+  TensorId o = b.product2(Tag::core_pv, {p, "basu"}, {v, "buae"}, "bsae");
+  if (gate >= 0)
+    o = b.binary(Kind::multiply, Tag::attn_gate_mul, o, b.unary(Kind::activation, Tag::attn_gate_act, gate));
   return b.product(Tag::attn_out, o, "ae>h", spec.out_bias);
 }
 
@@ -49,7 +52,7 @@ TensorId attention(BlockBuilder& b, const AttentionSpec& spec, TensorId x) {
     q = b.unary(Kind::rope, Tag::attn_q_rope, q);
     k = b.unary(Kind::rope, Tag::attn_k_rope, k);
   }
-  return attention_core(b, spec, q, k, v);
+  return attention_core(b, spec, x, q, k, v);
 }
 
 }  // namespace preflop

@@ -14,8 +14,10 @@ TensorId norm_of(BlockBuilder& b, Tag tag, TensorId x, NormKind kind, Axes over 
 TensorId attention(BlockBuilder& b, const AttentionSpec& spec, TensorId x);
 // The same with latent keys and values (spec.latent).
 TensorId latent_attention(BlockBuilder& b, const AttentionSpec& spec, TensorId x);
-// Softmax attention and output projection.
-TensorId attention_core(BlockBuilder& b, const AttentionSpec& spec, TensorId q, TensorId k, TensorId v);
+// Softmax attention and output projection. `x` is the input of the layer's products: of a gate, where there is one.
+TensorId attention_core(BlockBuilder& b, const AttentionSpec& spec, TensorId x, TensorId q, TensorId k, TensorId v);
+// x (bsh) -> output of a state space (bsh), without norm, residual or dropout.
+TensorId state_space(BlockBuilder& b, const StateSpace& spec, TensorId x);
 // x (bsh) -> output of routed and shared experts (bsh), without norm, residual or dropout.
 TensorId mixture(BlockBuilder& b, const ExpertSpec& spec, TensorId x);
 // x (bsh) -> MLP output (bsh), without norm, residual or dropout.

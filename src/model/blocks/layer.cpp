@@ -29,8 +29,7 @@ bool norms_input(NormPlacement p) { return p != NormPlacement::post; }
 bool norms_output(NormPlacement p) { return p == NormPlacement::post || p == NormPlacement::sandwich; }
 
 struct Branch {
-  Tag post_norm;
-  Tag dropout;
+  Tag norm, post_norm, dropout, add;
 };
 
 TensorId finish_branch(BlockBuilder& b, const LayerKind& kind, TensorId y, Branch tags) {
@@ -39,8 +38,13 @@ TensorId finish_branch(BlockBuilder& b, const LayerKind& kind, TensorId y, Branc
   return y;
 }
 
-constexpr Branch kAttention{Tag::attn_post_norm, Tag::attn_dropout};
-constexpr Branch kMlp{Tag::mlp_post_norm, Tag::mlp_dropout};
+constexpr Branch kAttention{Tag::attn_norm, Tag::attn_post_norm, Tag::attn_dropout, Tag::attn_add};
+constexpr Branch kState{Tag::ssm_norm, Tag::attn_post_norm, Tag::attn_dropout, Tag::ssm_add};
+constexpr Branch kMlp{Tag::mlp_norm, Tag::mlp_post_norm, Tag::mlp_dropout, Tag::mlp_add};
+
+TensorId mixer(BlockBuilder& b, const LayerKind& kind, TensorId x) {
+  return kind.state_space ? state_space(b, *kind.state_space, x) : attention(b, kind.attention, x);
+}
 
 TensorId feed_forward(BlockBuilder& b, const LayerKind& kind, TensorId x) {
   return kind.experts ? mixture(b, *kind.experts, x) : mlp(b, kind.mlp, x);
@@ -50,18 +54,22 @@ TensorId feed_forward(BlockBuilder& b, const LayerKind& kind, TensorId x) {
 TensorId parallel_layer(BlockBuilder& b, const LayerKind& kind, TensorId x) {
   const TensorId n1 = norm_of(b, Tag::attn_norm, x, kind.norm);
   const TensorId n2 = kind.placement == NormPlacement::split_pre ? norm_of(b, Tag::mlp_norm, x, kind.norm) : n1;
-  const TensorId y1 = finish_branch(b, kind, attention(b, kind.attention, n1), kAttention);
+  const TensorId y1 = finish_branch(b, kind, mixer(b, kind, n1), kAttention);
   const TensorId y2 = finish_branch(b, kind, feed_forward(b, kind, n2), kMlp);
   return b.binary(Kind::add, Tag::block_add, x, b.binary(Kind::add, Tag::mlp_add, y1, y2));
 }
 
+// x + branch(norm(x))
+TensorId residual(BlockBuilder& b, const LayerKind& kind, TensorId x, const Branch& tags,
+                  TensorId (*branch)(BlockBuilder&, const LayerKind&, TensorId)) {
+  const TensorId n = norms_input(kind.placement) ? norm_of(b, tags.norm, x, kind.norm) : x;
+  return b.binary(Kind::add, tags.add, x, finish_branch(b, kind, branch(b, kind, n), tags));
+}
+
 TensorId sequential_layer(BlockBuilder& b, const LayerKind& kind, TensorId x) {
-  const TensorId n1 = norms_input(kind.placement) ? norm_of(b, Tag::attn_norm, x, kind.norm) : x;
-  const TensorId y1 = finish_branch(b, kind, attention(b, kind.attention, n1), kAttention);
-  const TensorId x1 = b.binary(Kind::add, Tag::attn_add, x, y1);
-  const TensorId n2 = norms_input(kind.placement) ? norm_of(b, Tag::mlp_norm, x1, kind.norm) : x1;
-  const TensorId y2 = finish_branch(b, kind, feed_forward(b, kind, n2), kMlp);
-  return b.binary(Kind::add, Tag::mlp_add, x1, y2);
+  if (kind.mixes) x = residual(b, kind, x, kind.state_space ? kState : kAttention, mixer);
+  if (kind.feeds_forward) x = residual(b, kind, x, kMlp, feed_forward);
+  return x;
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ TensorId latent_attention(BlockBuilder& b, const AttentionSpec& spec, TensorId x
   q = b.unary(Kind::rope, Tag::attn_q_rope, q);
   // Content and rotary channels side by side, the rotary ones repeated for every head.
   const TensorId k = b.general(Kind::rope, Tag::attn_k_rope, {content, rotary}, "bsad");
-  return attention_core(b, spec, q, k, v);
+  return attention_core(b, spec, x, q, k, v);
 }
 
 }  // namespace preflop

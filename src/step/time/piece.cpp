@@ -89,6 +89,7 @@ class Pricer {
     if (w.kind == Kind::attention) return add_attention(w);
     if (w.kind == Kind::product2) return add_unfused(w);
     if (w.kind == Kind::loss) return add_loss(w);
+    if (w.kind == Kind::scan) return add_scan(w);
     const Lost lost = w.kind == Kind::softmax || group(w.tag) == "core" ? Lost::attention : elsewhere;
     const N share = times_of_pass(w);
     put(w, lost, prices_.pass(w.forward_bytes, "bytes moved") * share,
@@ -229,6 +230,17 @@ class Pricer {
     put(w, Lost::cp_comm, exposed(there, forward), exposed(back, backward));
   }
 
+  // A scan moves bytes. Over context parallelism heads are exchanged for tokens: each rank runs whole sequences.
+  void add_scan(const WorkItem& w) {
+    put(w, Lost::memory_bound, prices_.pass(w.forward_bytes, "bytes of the scan") * prices_.scan_passes,
+        prices_.pass(w.backward_bytes, "bytes of the scan") * prices_.scan_passes);
+    if (recipe_.layout.cp == 1) return;
+    const RankGroup group{static_cast<double>(recipe_.layout.cp), static_cast<double>(recipe_.layout.tp)};
+    const Seconds<N> each =
+        prices_.collective(CollectiveKind::all_to_all, w.query_bytes + w.key_bytes, group) * prices_.cp_exposed;
+    put(w, Lost::cp_comm, each, each);
+  }
+
   // A product of two tensors that is a kernel of its own; with scores of every pair of tokens.
   void add_unfused(const WorkItem& w) {
     constexpr double kMisaligned = 12.2;  // head widths that are no multiple of 8: no tensor cores (BLOOM, d 108, 150)
@@ -266,8 +278,10 @@ class Pricer {
     if (plain(prices_.gap.number()) == 0) return;
     bool all = true;
     for (const WorkItem& w : block_.work) all = all && (w.kind != Kind::product || w.replayed);
-    put(out_.forward, Lost::launch, prices_.gap);
-    put(out_.backward, Lost::launch, prices_.gap * N(all ? 3.0 : 2.0));
+    constexpr double kOfTwo = 0.5;  // a layer is two sublayers
+    const Seconds<N> gap = block_.mixes && block_.feeds_forward ? prices_.gap : prices_.gap * N(kOfTwo);
+    put(out_.forward, Lost::launch, gap);
+    put(out_.backward, Lost::launch, gap * N(all ? 3.0 : 2.0));
   }
 
   // A trained logit of every head beside its scores.
@@ -283,8 +297,10 @@ class Pricer {
   void add_host() {
     const N experts =
         leaf<N>(block_.local_experts, [] { return Origin{"experts on this GPU", "", "experts / ep", {}}; });
+    const N first = block_.scans ? prices_.host_scan : N(1.0);
     const N second = has_experts() ? N(1.0) : prices_.host_mlp;
-    const N host = prices_.host_block * (N(1.0) + second) + prices_.host_expert * experts;
+    const N sublayers = !block_.mixes ? second : !block_.feeds_forward ? first : first + second;
+    const N host = prices_.host_block * sublayers + prices_.host_expert * experts;
     if (plain(host) <= 0) return;
     constexpr double kForwardShare = 1.0 / 3;
     wait_for_host(out_.forward, host * N(kForwardShare));
