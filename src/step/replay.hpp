@@ -42,6 +42,9 @@ struct Replay {
 // (arXiv:2401.10241: one chunk a rank; gradients of weights fill the gaps, within the memory of 1f1b, or twice that).
 Replay replay(std::string_view schedule, const ReplayWork& work, std::int64_t micro_batches);
 
+// replay().seconds of zb-h1 and zb-1p, or with `twice` of zb-2p, to the bit: the same play, without writing it down.
+double zero_bubble_seconds(const ReplayWork& work, std::int64_t micro_batches, bool twice = false);
+
 // Seconds below which no schedule with gradients of weights apart can come: all work of a rank, or the way to a later
 // rank, its forwards and backwards, and back. With the memory of zb-2p the paper's search comes within 0.7 % of it
 // wherever micro-batches are three times the ranks (its table 5), so this is how long zb-2p takes.

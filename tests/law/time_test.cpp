@@ -177,6 +177,8 @@ RC_GTEST_PROP(Schedules, ZeroBubbleIsPlayed, ()) {
   const auto schedule = *rc::gen::element("zb-h1", "zb-1p", "zb-2p");
   const double least = zero_bubble_least(work, m);
   for (const char* any : {"zb-h1", "zb-1p", "zb-2p"}) RC_ASSERT(least <= replay(any, work, m).seconds * (1 + 1e-12));
+  RC_ASSERT(zero_bubble_seconds(work, m) == replay("zb-1p", work, m).seconds);
+  RC_ASSERT(zero_bubble_seconds(work, m, true) == replay("zb-2p", work, m).seconds);
   const double played = std::string(schedule) == "zb-2p" ? least : replay(schedule, work, m).seconds;
   const double step = closed(stages, 1, m, false, schedule, weights);
   RC_ASSERT(std::fabs(step - played) <= 1e-9 * played);

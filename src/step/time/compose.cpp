@@ -215,7 +215,7 @@ Seconds<N> played_idle(const StageRun<N>* stages, std::size_t n, const Schedule<
   work.hop = plain(q.sent.number());
   const auto m = static_cast<std::int64_t>(q.micro_batches);
   const bool searched = std::string_view(q.played) == "zb-2p";
-  const double all = searched ? zero_bubble_least(work, m) : replay(q.played, work, m).seconds;
+  const double all = searched ? zero_bubble_least(work, m) : zero_bubble_seconds(work, m);
   const double idle = std::max(all - plain(slowest.number()) * q.micro_batches, 0.0);
   return Seconds<N>(leaf<N>(idle, [searched] {
     return Origin{"gaps", "s", searched ? "the longest chain of passes" : "the schedule, played event by event", {}};
