@@ -97,6 +97,7 @@ void tabulated(benchmark::State& state, const Question& question) {
     benchmark::DoNotOptimize(count.fastest);
   }
   state.counters["space"] = static_cast<double>(space.size());
+  state.counters["rows"] = static_cast<double>(tables.rows_filled());
   state.counters["priced"] = static_cast<double>(count.priced_plans) / static_cast<double>(rounds);
   state.counters["priced/s"] = benchmark::Counter(static_cast<double>(count.priced_plans), benchmark::Counter::kIsRate);
   state.counters["s/plan"] = benchmark::Counter(static_cast<double>(count.priced_plans),

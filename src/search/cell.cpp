@@ -316,7 +316,7 @@ void Cells::set_times(const Structure& structure) {
     const auto& layers = structure.classes.front().stage.layers;
     const int first = layers.empty() ? question_.model->embedding : layers.front().block;
     BlockCost layer;  // all of it that the schedule asks for
-    layer.extents = weights_[static_cast<std::size_t>(first)]->block.extents;
+    layer.extents = weights_[static_cast<std::size_t>(first)]->weights->block.extents;
     layer.extents[Axis::batch] = recipe_.micro_batch;
     known =
         schedule_of(recipe_, layer, static_cast<double>(question_.cluster.nodes()), tables_.prices(interleaved, true));

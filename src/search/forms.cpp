@@ -31,8 +31,11 @@ WeightItem marked_weight(std::int64_t block, Item item) {
 BlockCost marked_block(std::int64_t index, const Block& real, bool largest) {
   BlockCost out;
   out.extents = real.extents;
+  const bool has_loss =
+      std::any_of(real.ops.begin(), real.ops.end(), [](const Op& op) { return op.kind == Kind::loss; });
   for (const Item item : {Item::kept, Item::kept_logits, Item::early, Item::early_logits}) {
     const bool logits = item == Item::kept_logits || item == Item::early_logits;
+    if (logits && !has_loss) continue;  // what a loss keeps (src/cost/saved)
     out.saved.push_back({Tag::block_add, Save::What::in, marked(index, item), 1, 0, logits, ""});
     out.walk.alive.push_back(item == Item::kept || item == Item::kept_logits);
   }

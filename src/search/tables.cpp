@@ -125,12 +125,7 @@ void Tables::fill(BlockRow& out, int block, const Position& at, bool memory) con
                                   : analyse_work(rewritten, setting);
   out.legal = out.legal && cost.legal;
   out.items = items_of(cost);
-  out.weights = weights_of(out.items);
-  out.largest = largest_weight(cost);
   out.timed = true;
-  out.memory = memory;
-  out.block.extents = cost.extents;
-  out.block.legal = out.legal;
   for (std::size_t kind = 0; kind < 2 && !timed; ++kind) {
     if (!accumulates_[kind]) continue;
     out.pieces[kind] =
@@ -149,10 +144,11 @@ void Tables::add_index(int block) {
     strides[index(axis)] = positions;
     positions *= size(axis);
   };
-  for (const PlanAxis axis : {PlanAxis::tp, PlanAxis::cp, PlanAxis::sp, PlanAxis::micro_batch}) sees(axis, true);
-  for (const PlanAxis axis : {PlanAxis::ep, PlanAxis::etp}) sees(axis, experts);
+  // Side by side what is asked for one after the other.
   sees(PlanAxis::recompute, layer);
   sees(PlanAxis::loss, !layer && block != question_.model->embedding);
+  for (const PlanAxis axis : {PlanAxis::etp, PlanAxis::ep}) sees(axis, experts);
+  for (const PlanAxis axis : {PlanAxis::micro_batch, PlanAxis::sp, PlanAxis::cp, PlanAxis::tp}) sees(axis, true);
   strides_.push_back(strides);
   index_.emplace_back(positions, -1);
 }
@@ -165,18 +161,19 @@ const BlockRow& Tables::row(int block, const Position& at, bool memory) {
   for (const PlanAxis axis :
        {PlanAxis::tp, PlanAxis::cp, PlanAxis::sp, PlanAxis::micro_batch, PlanAxis::ep, PlanAxis::etp, PlanAxis::loss})
     n += strides[index(axis)] * digit(at, axis);
-  std::int32_t& slot = index_[b][n];
-  if (slot >= 0 && (rows_[static_cast<std::size_t>(slot)]->memory || !memory))
-    return *rows_[static_cast<std::size_t>(slot)];
-  if (slot < 0) {
-    slot = static_cast<std::int32_t>(rows_.size());
-    rows_.push_back(std::make_unique<BlockRow>());
+  std::int32_t& entry = index_[b][n];
+  if (entry >= 0 && (entry % 2 == 1 || !memory)) return row_of(entry);
+  memory = memory || prices_.empty();
+  if (entry < 0) {
+    if (filled_ % kChunk == 0) rows_.push_back(std::make_unique<std::array<BlockRow, kChunk>>());
+    entry = static_cast<std::int32_t>(2 * filled_++);
   }
+  entry += memory ? 1 : 0;
   Position seen{};  // what this block does not see stays at its first value
   for (std::size_t i = 0; i < seen.size(); ++i) seen[i] = strides[i] > 0 ? at[i] : 0;
   if (strides[index(PlanAxis::recompute)] > 0) seen[index(PlanAxis::recompute)] = recompute;
-  BlockRow& out = *rows_[static_cast<std::size_t>(slot)];
-  fill(out, block, seen, memory || prices_.empty());
+  BlockRow& out = row_of(entry);
+  fill(out, block, seen, memory);
   return out;
 }
 
@@ -192,11 +189,12 @@ const BlockRow& Tables::weights(int block, const Position& at) {
   slot = std::make_unique<BlockRow>();
   const Setting setting =
       setting_of(*question_.model, *question_.stack, digits_at(question_, space_, at), segments_.front(), block);
-  slot->block = analyse_weights(rewritten_[b][cp ? 1 : 0], setting);
-  slot->legal = slot->block.legal;
-  slot->items = items_of(slot->block);
-  slot->weights = weights_of(slot->items);
-  slot->largest = largest_weight(slot->block);
+  BlockCost block_weights = analyse_weights(rewritten_[b][cp ? 1 : 0], setting);
+  slot->legal = block_weights.legal;
+  slot->items = items_of(block_weights);
+  const double elements = weights_of(slot->items);
+  const std::array<double, 2> largest = largest_weight(block_weights);
+  slot->weights = std::make_unique<BlockWeights>(BlockWeights{elements, largest, std::move(block_weights)});
   return *slot;
 }
 

@@ -14,15 +14,20 @@
 
 namespace preflop {
 
+// Of a block's weights, for what is decided by states.
+struct BlockWeights {
+  double elements = 0;              // of all meshes
+  std::array<double, 2> largest{};  // elements of the largest weight: dense, an expert's
+  BlockCost block;                  // extents and weights; the rest has been read off
+};
+
+// Small, and in the order of the search: what limits it is how fast these are read.
 struct BlockRow {
-  Items items{};                        // of a row without memory: weights alone
-  std::array<Piece<double>, 2> pieces;  // by `accumulates`, where the space has such layouts
-  double weights = 0;                   // elements, of all meshes
-  std::array<double, 2> largest{};      // elements of the largest weight: dense, an expert's
-  bool legal = true;                    // false: more than 2^53 of something
-  bool timed = false;                   // its pieces are there
-  bool memory = false;                  // and what it keeps
-  BlockCost block;                      // extents (and, of weights(), weights); the rest has been read off
+  std::array<PieceSums<double>, 2> pieces;  // by `accumulates`, where the space has such layouts
+  bool legal = true;                        // false: more than 2^53 of something
+  bool timed = false;                       // its pieces are there
+  Items items{};                            // of a row without memory: weights alone
+  std::unique_ptr<BlockWeights> weights;    // where nothing else is: Tables::weights()
 
   // Bytes that the block keeps for its backward pass.
   double kept() const {
@@ -84,7 +89,7 @@ class Tables {
   static bool accumulates(const Recipe& recipe) { return accumulates_gradients(recipe.layout); }
 
   std::size_t kinds() const { return rewritten_.size(); }  // block_kinds() of the question
-  std::uint64_t rows_filled() const { return rows_.size(); }
+  std::uint64_t rows_filled() const { return filled_; }
 
  private:
   std::uint32_t recompute_seen(int block, std::uint32_t option) const;
@@ -104,8 +109,15 @@ class Tables {
   std::vector<std::array<Block, 2>> rewritten_;        // per block; [1]: with context parallelism
   std::vector<std::vector<std::uint32_t>> canonical_;  // per block and option: the first one that does the same to it
   std::vector<std::array<std::size_t, kPlanAxes>> strides_;  // per block, of the axes that it sees; else 0
-  std::vector<std::vector<std::int32_t>> index_;             // per block: sum of strides -> row, -1
-  std::vector<std::unique_ptr<BlockRow>> rows_;
+  // Per block, at the sum of strides: twice the number of the row, and one more where it has memory; -1: no row.
+  std::vector<std::vector<std::int32_t>> index_;
+  static constexpr std::uint32_t kChunk = 256;
+  std::vector<std::unique_ptr<std::array<BlockRow, kChunk>>> rows_;
+  std::uint32_t filled_ = 0;
+  BlockRow& row_of(std::int32_t entry) const {
+    const auto n = static_cast<std::uint32_t>(entry) / 2;
+    return (*rows_[n / kChunk])[n % kChunk];
+  }
   std::vector<std::vector<std::unique_ptr<BlockRow>>> weights_;  // per block: by tp, cp > 1, ep, etp
   std::vector<std::unique_ptr<Structure>> structures_;           // by pp, vpp, split
   std::vector<std::vector<std::pair<int, std::int64_t>>> families_;

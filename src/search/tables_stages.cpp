@@ -56,7 +56,7 @@ double evaluate(const Linear& form, const std::vector<const BlockRow*>& rows, co
 std::array<double, 2> largest_of(const StageClass& kind, const std::vector<const BlockRow*>& rows) {
   std::array<double, 2> out{};
   for (const int block : kind.blocks) {
-    const std::array<double, 2>& own = rows[static_cast<std::size_t>(block)]->largest;
+    const std::array<double, 2>& own = rows[static_cast<std::size_t>(block)]->weights->largest;
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::max(out[i], own[i]);
   }
   return out;
@@ -170,7 +170,7 @@ const StageForms& Tables::forms(const StageClass& kind, int zero, bool dense_sha
   if (largest_matters_) {
     double most = 0;
     for (const BlockRun& run : kind.stage.layers) {
-      const double weights = rows[static_cast<std::size_t>(run.block)]->weights;
+      const double weights = rows[static_cast<std::size_t>(run.block)]->weights->elements;
       if (!(most < weights)) continue;
       most = weights;
       largest = run.block;
@@ -210,7 +210,7 @@ const Analysed& Tables::analysed(const Recipe& recipe, const std::vector<const B
     scratch_.model = question_.model;
     scratch_.stack = question_.stack;
     scratch_.blocks.clear();
-    for (const BlockRow* row : rows) scratch_.blocks.push_back(row->block);
+    for (const BlockRow* row : rows) scratch_.blocks.push_back(row->weights->block);
   }
   scratch_.recipe = recipe;
   for (BlockCost& block : scratch_.blocks) block.extents[Axis::batch] = recipe.micro_batch;

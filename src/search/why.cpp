@@ -106,7 +106,7 @@ std::string difference_words(const std::vector<TermDifference>& differences, std
 std::string against(const Question& q, const Recipe& recipe, const Estimate& best) {
   const auto analysed = analyse_recipe(*q.model, *q.stack, recipe);
   if (!analysed) return "illegal: " + analysed.error().text();
-  const Estimate e = bare_estimate(*analysed, q.cluster);
+  const Estimate e = bare_estimate<double>(*analysed, q.cluster);
   if (e.memory.margin && e.memory.margin->number() < 0) {
     const auto terms = memory_differences(best, e);
     const std::string most = terms.empty() ? ""

@@ -56,7 +56,7 @@ struct Beside {
 
 // What a piece adds to the passes; empty where weights are whole.
 template <class N>
-std::optional<Beside<N>> passes(StageTime<N>& stage, const Piece<N>& piece, const N& times, double count,
+std::optional<Beside<N>> passes(StageTime<N>& stage, const PieceSums<N>& piece, const N& times, double count,
                                 const StateTerms<N>& states, const Prices<N>& prices) {
   stage.forward = stage.forward + piece.forward_sum * times;
   stage.backward = stage.backward + piece.backward_sum * times;
@@ -101,7 +101,7 @@ void add_piece(StageTime<N>& stage, const Piece<N>& piece, double count, const S
 }
 
 template <class N>
-void add_passes(StageTime<N>& stage, const Piece<N>& piece, double count, const StateTerms<N>& states,
+void add_passes(StageTime<N>& stage, const PieceSums<N>& piece, double count, const StateTerms<N>& states,
                 const Prices<N>& prices) {
   passes(stage, piece, equal_blocks<N>(count), count, states, prices);
 }
@@ -362,13 +362,13 @@ double once_a_step_seconds(const StageRun<double>* stages, const StateSeconds<do
   return (once.dp + once.update + once.host).number();
 }
 
-#define PREFLOP_INSTANTIATE(N)                                                                              \
-  template void add_piece(StageTime<N>&, const Piece<N>&, double, const StateTerms<N>&, const Prices<N>&);  \
-  template void add_passes(StageTime<N>&, const Piece<N>&, double, const StateTerms<N>&, const Prices<N>&); \
-  template void add_offload(StageTime<N>&, double, const StateTerms<N>&, const Prices<N>&);                 \
-  template StateSeconds<N> state_seconds(const StageTime<N>&, const StateTerms<N>&, const Prices<N>&);      \
-  template Schedule<N> schedule_of(const Recipe&, const BlockCost&, double, const Prices<N>&);              \
-  template StepParts<N> compose(const StageRun<N>*, std::size_t, const Schedule<N>&, const StateTerms<N>&,  \
+#define PREFLOP_INSTANTIATE(N)                                                                                  \
+  template void add_piece(StageTime<N>&, const Piece<N>&, double, const StateTerms<N>&, const Prices<N>&);      \
+  template void add_passes(StageTime<N>&, const PieceSums<N>&, double, const StateTerms<N>&, const Prices<N>&); \
+  template void add_offload(StageTime<N>&, double, const StateTerms<N>&, const Prices<N>&);                     \
+  template StateSeconds<N> state_seconds(const StageTime<N>&, const StateTerms<N>&, const Prices<N>&);          \
+  template Schedule<N> schedule_of(const Recipe&, const BlockCost&, double, const Prices<N>&);                  \
+  template StepParts<N> compose(const StageRun<N>*, std::size_t, const Schedule<N>&, const StateTerms<N>&,      \
                                 const Prices<N>&);
 PREFLOP_INSTANTIATE(double)
 PREFLOP_INSTANTIATE(Traced)

@@ -58,7 +58,7 @@ void add_piece(StageTime<N>& stage, const Piece<N>& piece, double count, const S
 
 // The same without the parts: a search asks how long, not what for.
 template <class N>
-void add_passes(StageTime<N>& stage, const Piece<N>& piece, double count, const StateTerms<N>& states,
+void add_passes(StageTime<N>& stage, const PieceSums<N>& piece, double count, const StateTerms<N>& states,
                 const Prices<N>& prices);
 
 // What offloading adds to a stage: `kept` bytes of a micro-batch leave during its forward pass and return during its

@@ -21,13 +21,17 @@ Seconds<N> sum_of(const Parts<N>& parts);
 template <class N>
 void add_to(Parts<N>& sum, const Parts<N>& more, const N& times);
 
+// What stages add up of it.
 template <class N>
-struct Piece {
-  Parts<N> forward{}, backward{};  // backward: with what is recomputed in it, under Lost::recompute
+struct PieceSums {
   Seconds<N> forward_sum, backward_sum;
   Seconds<N> weights_sum;        // of backward: products and additions of the gradients of weights
   double dense = 0, expert = 0;  // parameters on this GPU, before optimizer states or weights are sharded
   double tensors = 0;            // that hold them
+};
+template <class N>
+struct Piece : PieceSums<N> {
+  Parts<N> forward{}, backward{};  // backward: with what is recomputed in it, under Lost::recompute
 };
 
 // `block` has been analysed under `recipe`; `is_layer`: not the embedding, not the head.
