@@ -4,6 +4,7 @@
 // doubles. exp(hi + lo) = 2^n exp(r), |r| <= ln(2)/2: a Taylor polynomial around the exact head 1 + r.
 #include "src/base/math.hpp"
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <initializer_list>
@@ -28,17 +29,17 @@ constexpr Pair kTwoThirds = {0x1.5555555555555p-1, 0x1.5555555555555p-55};
 
 constexpr std::uint64_t kMantissa = (std::uint64_t{1} << 52) - 1;
 
-Pair quick_sum(double a, double b) {  // |a| >= |b|
+constexpr Pair quick_sum(double a, double b) {  // |a| >= |b|
   const double s = a + b;
   return {s, b - (s - a)};
 }
-Pair sum(double a, double b) {
+constexpr Pair sum(double a, double b) {
   const double s = a + b;
   const double t = s - a;
   return {s, (a - (s - t)) + (b - t)};
 }
-Pair product(double a, double b) {        // exact; |a|, |b| < 2^995
-  constexpr double kSplit = 134217729.0;  // 2^27 + 1
+constexpr Pair product(double a, double b) {  // exact; |a|, |b| < 2^995
+  constexpr double kSplit = 134217729.0;      // 2^27 + 1
   const double ta = kSplit * a;
   const double tb = kSplit * b;
   const double ah = ta - (ta - a);
@@ -48,16 +49,16 @@ Pair product(double a, double b) {        // exact; |a|, |b| < 2^995
   const double p = a * b;
   return {p, ((ah * bh - p) + ah * bl + al * bh) + al * bl};
 }
-Pair operator+(Pair a, Pair b) {
+constexpr Pair operator+(Pair a, Pair b) {
   const Pair s = sum(a.hi, b.hi);
   return quick_sum(s.hi, s.lo + (a.lo + b.lo));
 }
-Pair operator*(Pair a, Pair b) {
+constexpr Pair operator*(Pair a, Pair b) {
   const Pair p = product(a.hi, b.hi);
   return quick_sum(p.hi, p.lo + (a.hi * b.lo + a.lo * b.hi));
 }
 // (a.hi + a.lo) / (b.hi + b.lo)
-Pair operator/(Pair a, Pair b) {
+constexpr Pair operator/(Pair a, Pair b) {
   const double q = a.hi / b.hi;
   const Pair back = product(q, b.hi);
   const double rest = ((a.hi - back.hi) - back.lo) + a.lo - q * b.lo;
@@ -69,24 +70,21 @@ struct Split {
   int exponent = 0;
   double mantissa = 1;
 };
-Split split(double x) {
-  int exponent = 0;
+constexpr Split split(double x) {
+  int exponent = -1023;
   if (x < 0x1p-1022) {
     x *= 0x1p54;
-    exponent = -54;
+    exponent -= 54;
   }
   const auto bits = std::bit_cast<std::uint64_t>(x);
-  exponent += static_cast<int>(bits >> 52) - 1023;
-  double mantissa = std::bit_cast<double>((bits & kMantissa) | (std::uint64_t{1023} << 52));
-  if (mantissa >= 0x1.6a09e667f3bcdp+0) {
-    mantissa *= 0.5;
-    ++exponent;
-  }
-  return {exponent, mantissa};
+  exponent += static_cast<int>(bits >> 52);
+  constexpr std::uint64_t kRoot2 = 0x6a09e667f3bcd;  // without a branch: which side of it is as good as random
+  const std::uint64_t fraction = bits & kMantissa, above = fraction >= kRoot2 ? 1 : 0;
+  return {exponent + static_cast<int>(above), std::bit_cast<double>(fraction | ((1023 - above) << 52))};
 }
 
 // log m for m in [sqrt(1/2), sqrt(2)), relative error below 2^-64.
-Pair log_mantissa(double m) {
+constexpr Pair log_mantissa(double m) {
   if (m == 1) return {};
   const Pair s = Pair{m - 1, 0} / sum(m, 1);  // m - 1 is exact: m is within a factor 2 of 1
   const Pair z = s * s;
@@ -99,6 +97,52 @@ Pair log_mantissa(double m) {
   }
   const Pair series = z * (kTwoThirds + product(t, tail));
   return s * (Pair{2, 0} + series);
+}
+
+// The same without a division, for most x: x = 2^k m, and a number r of few bits near 1/m makes f = m r - 1 small, so
+// log x = k ln 2 - log r + f - f^2/2 + ... comes to 2^-60 of the result. Where that leaves no doubt of how log_pair()
+// is rounded, it is that; elsewhere (one x in fifty) the caller has to ask there.
+constexpr int kIntervals = 128;  // of mantissas that are 2^-7 wide, the middle ones around their numbers
+struct Reciprocal {
+  double r = 1;
+  Pair log;  // of 1/r
+};
+constexpr int interval(double m) { return static_cast<int>(m * kIntervals + 0.5); }
+constexpr int kFirst = interval(0.7071067811865475), kLast = interval(1.4142135623730952);
+constexpr auto kReciprocals = [] {
+  std::array<Reciprocal, kLast - kFirst + 1> out;
+  for (int i = kFirst; i <= kLast; ++i) {
+    constexpr int kGrain = 512;
+    const int near = (2 * kGrain * kIntervals + i) / (2 * i);  // kGrain times 1/m, rounded
+    Reciprocal& own = out[static_cast<std::size_t>(i - kFirst)];
+    own.r = static_cast<double>(near) / kGrain;
+    const Pair log = log_mantissa(own.r);
+    own.log = {-log.hi, -log.lo};
+  }
+  return out;
+}();
+// Not a number where in doubt.
+double quick_log(double x) {
+  const Split x2 = split(x);
+  const double m = x2.mantissa, k = x2.exponent;
+  const Reciprocal& near = kReciprocals[static_cast<std::size_t>(interval(m) - kFirst)];
+  const Pair mr = product(m, near.r);
+  const double f = mr.hi - 1;  // exact; |f| < 2^-7
+  const Pair square = product(f, f);
+  const double f2 = square.hi;
+  // f^3/3 - f^4/4 + ... + f^9/9
+  const double tail = f * f2 *
+                      ((1.0 / 3 - f * (1.0 / 4)) +
+                       f2 * ((1.0 / 5 - f * (1.0 / 6)) + f2 * ((1.0 / 7 - f * (1.0 / 8)) + f2 * (1.0 / 9))));
+  const Pair whole = quick_sum(k * kLn2Hi, near.log.hi);
+  const Pair part = sum(f, -0.5 * f2);
+  const Pair both = sum(whole.hi, part.hi);
+  const double rest =
+      (k * kLn2Mid + near.log.lo + (mr.lo - f * mr.lo)) + (whole.lo + part.lo) + (tail - 0.5 * square.lo) + both.lo;
+  const double high = both.hi + rest, low = (both.hi - high) + rest;
+  const double doubt = 0x1p-60 * high;
+  const double up = high + (low + doubt), down = high + (low - doubt);
+  return up == down ? up : kNan;
 }
 
 // k ln 2 + log m
@@ -190,7 +234,8 @@ double log(double x) {
   if (x != x || x < 0) return kNan;
   if (x == 0) return -kInf;
   if (x == kInf) return x;
-  return log_pair(x).hi;
+  const double quick = quick_log(x);
+  return quick == quick ? quick : log_pair(x).hi;
 }
 
 double log2(double x) {

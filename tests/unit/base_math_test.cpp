@@ -94,6 +94,30 @@ TEST(Math, log) {
   EXPECT_TRUE(std::isnan(math::log(kNan)));
 }
 
+// Away from the middle between two doubles log is the nearer one, by whichever of its ways it comes to it.
+TEST(Math, logIsTheNearestDouble) {
+  if (std::numeric_limits<long double>::digits != 64) GTEST_SKIP() << "needs eleven more bits";
+  Points p(4);
+  int off = 0, decided = 0;
+  const auto look = [&](double x) {
+    const long double exact = std::log(static_cast<long double>(x));
+    const double nearest = static_cast<double>(exact);
+    const long double ulp = std::fabs(static_cast<long double>(std::nextafter(nearest, kInf)) - nearest);
+    const long double middle = std::fabs(std::fabs(exact - nearest) - ulp / 2);
+    if (middle < ulp / 256) return;
+    ++decided;
+    off += math::log(x) == nearest ? 0 : 1;
+  };
+  for (int i = 0; i < kPoints; ++i) {
+    look(p.positive());
+    look(p.between(0, 1));
+    look(p.between(0.99, 1.01));
+    look(std::nextafter((2 * (i % 256) + 161) / 256.0, i % 2 == 0 ? 0 : 2));  // where reciprocals change
+  }
+  EXPECT_EQ(off, 0);
+  EXPECT_GT(decided, kPoints * 3);
+}
+
 TEST(Math, log2) {
   Points p(4);
   expect_close(math::log2, [](double x) { return std::log2(x); }, [&] { return p.positive(); });
