@@ -75,7 +75,7 @@ std::string gain_of_opening(const Request& request, const Estimate& best, const 
     recipe.loss = best.recipe.loss;
     const auto analysed = analyse_recipe(*drafted->model, *drafted->stack, recipe);
     if (!analysed) continue;
-    const Estimate e = bare_estimate(*analysed, drafted->cluster);
+    const Estimate e = bare_estimate<double>(*analysed, drafted->cluster);
     if (!e.step || e.memory.verdict == Verdict::no || !(e.step->seconds.number() < least)) continue;
     least = e.step->seconds.number();
     fastest = precision;

@@ -17,12 +17,12 @@ namespace preflop {
 namespace {
 
 // Without the run's forecast, which takes longest, where nobody asks for it yet.
-Result<Estimate> estimate_of(const Offer& offer, const Found& found, bool with_run = true) {
+Result<Estimate> estimate_of(const Offer& offer, const Found& found, SharedDraws& draws, bool with_run = true) {
   auto analysed = analyse_plan(offer.question, offer.space, found.priced.ordinal);
   if (!analysed) return analysed.error();
   assume_planned(offer.question, analysed->recipe, "planned");
   if (!with_run) analysed->recipe.tokens.reset();
-  Estimate out = estimate<double>(*analysed, offer.question.cluster);
+  Estimate out = estimate<double>(*analysed, offer.question.cluster, &draws);
   out.recipe.tokens = offer.question.recipe.tokens;
   return out;
 }
@@ -190,7 +190,8 @@ Miss miss_of_memory(const Estimate& e, const PlanLimits& limits) {
 
 }  // namespace
 
-Result<std::vector<Estimate>> best_of(const Offer& offer, const PlanLimits& limits, std::size_t top) {
+Result<std::vector<Estimate>> best_of(const Offer& offer, const PlanLimits& limits, std::size_t top,
+                                      SharedDraws& draws) {
   std::vector<Recipe> shapes;
   std::vector<Estimate> out;
   for (const Found& found : offer.found.best) {
@@ -199,14 +200,14 @@ Result<std::vector<Estimate>> best_of(const Offer& offer, const PlanLimits& limi
     if (!recipe || std::any_of(shapes.begin(), shapes.end(), [&](const Recipe& r) { return same_shape(r, *recipe); }))
       continue;
     shapes.push_back(*recipe);
-    auto e = estimate_of(offer, found, out.empty() || limits.within || limits.budget);
+    auto e = estimate_of(offer, found, draws, out.empty() || limits.within || limits.budget);
     if (!e) return e.error();
     if (miss_of_run(*e, limits).times <= 1) out.push_back(std::move(e).value());
   }
   return out;
 }
 
-Status complete(std::vector<Estimate>& plans, const std::vector<std::unique_ptr<Offer>>& offers) {
+Status complete(std::vector<Estimate>& plans, const std::vector<std::unique_ptr<Offer>>& offers, SharedDraws& draws) {
   for (Estimate& e : plans) {
     if (e.run || !e.recipe.tokens) continue;
     const auto of = std::find_if(offers.begin(), offers.end(), [&](const auto& o) { return is_of(e, *o); });
@@ -214,7 +215,7 @@ Status complete(std::vector<Estimate>& plans, const std::vector<std::unique_ptr<
     const Question& q = (*of)->question;
     const auto analysed = analyse_recipe(*q.model, *q.stack, e.recipe);
     if (!analysed) return analysed.error();
-    e = estimate<double>(*analysed, q.cluster);
+    e = estimate<double>(*analysed, q.cluster, &draws);
   }
   return Nothing{};
 }
@@ -225,7 +226,7 @@ bool is_of(const Estimate& e, const Offer& offer) {
          q.recipe.precision == e.recipe.precision && q.recipe.optimizer == e.recipe.optimizer;
 }
 
-void keep_nearest_of(Plan& plan, const Offer& offer) {
+void keep_nearest_of(Plan& plan, const Offer& offer, SharedDraws& draws) {
   // What is within the limits by the usual stretch of a run, and not by this one's, is as slow as the rest.
   const bool slow = offer.found.slow || !offer.found.best.empty();
   const std::optional<Found> near = !offer.found.best.empty() ? std::optional(offer.found.best.front())
@@ -233,7 +234,7 @@ void keep_nearest_of(Plan& plan, const Offer& offer) {
                                     : offer.found.tight       ? offer.found.tight
                                                               : offer.found.nearest;
   if (!near) return;
-  const auto e = estimate_of(offer, *near);
+  const auto e = estimate_of(offer, *near, draws);
   if (!e) return;
   const Miss miss = slow ? miss_of_run(*e, plan.limits) : miss_of_memory(*e, plan.limits);
   if (plan.nearest && plan.nearest_times <= miss.times) return;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/adapt/plan_request.hpp"
+#include "src/run/simulate.hpp"
 #include "src/search/plan.hpp"
 
 namespace preflop {
@@ -23,17 +24,19 @@ Result<std::unique_ptr<Offer>> pose_offer(const Request& request, const Catalogu
 // Limits of the whole run as limits of a step.
 Limits step_limits(const PlanAsk& asked, const Question& question);
 
+// Forecasts of one plan share their draws.
 // The best plans of the cluster within the limits, each of another shape; the run of the first is forecast, and of the
 // others where limits ask for it.
-Result<std::vector<Estimate>> best_of(const Offer& offer, const PlanLimits& limits, std::size_t top);
+Result<std::vector<Estimate>> best_of(const Offer& offer, const PlanLimits& limits, std::size_t top,
+                                      SharedDraws& draws);
 
 // Forecasts the runs that are not yet.
-Status complete(std::vector<Estimate>& plans, const std::vector<std::unique_ptr<Offer>>& offers);
+Status complete(std::vector<Estimate>& plans, const std::vector<std::unique_ptr<Offer>>& offers, SharedDraws& draws);
 // Is it of this cluster and these numerics?
 bool is_of(const Estimate& plan, const Offer& offer);
 
 // Where nothing fits: the layout that is short by least, if it is nearer than the one that is kept.
-void keep_nearest_of(Plan& plan, const Offer& offer);
+void keep_nearest_of(Plan& plan, const Offer& offer, SharedDraws& draws);
 
 // What a batch twice as large would gain on the cluster of the best plan, in words, where the batch was not given:
 // at least as much. Empty: little.

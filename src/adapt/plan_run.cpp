@@ -38,10 +38,11 @@ struct PlanRun::Work {
   std::vector<Request> requests;  // one for each cluster and each choice of what is open
   Plan plan;
   std::vector<std::unique_ptr<Offer>> offers;  // those that were searched
-  SearchResult all;                            // of all clusters: what was looked at and refused
-  std::optional<Error> refused;                // a cluster of several that cannot be asked about
-  std::size_t at = 0;                          // of requests
-  std::optional<LongestSequence> longest;      // of this cluster, while it is looked for
+  SharedDraws draws;
+  SearchResult all;                        // of all clusters: what was looked at and refused
+  std::optional<Error> refused;            // a cluster of several that cannot be asked about
+  std::size_t at = 0;                      // of requests
+  std::optional<LongestSequence> longest;  // of this cluster, while it is looked for
   std::unique_ptr<Offer> current;
   PendingSearch pending;
 
@@ -103,12 +104,12 @@ Status PlanRun::Work::keep() {
   both.push_back(o.found);
   all = merge(std::move(both), 1);
   plan.space = report(all);
-  auto best = best_of(o, asked.limits, asked.top);
+  auto best = best_of(o, asked.limits, asked.top, draws);
   if (!best) return best.error();
   const bool nothing = best->empty();
   if (!nothing) keep_cluster(plan, best->front());
   for (Estimate& e : *best) plan.plans.push_back(std::move(e));
-  if (nothing) keep_nearest_of(plan, o);
+  if (nothing) keep_nearest_of(plan, o, draws);
   offers.push_back(std::move(current));
   return Nothing{};
 }
@@ -117,7 +118,7 @@ Status PlanRun::Work::finish() {
   if (offers.empty() && refused) return *refused;
   choose(plan, asked.top);
   if (plan.plans.empty()) return Nothing{};
-  if (Status s = complete(plan.plans, offers); !s) return s;
+  if (Status s = complete(plan.plans, offers, draws); !s) return s;
   const std::optional<Estimate> missed = std::exchange(plan.nearest, std::nullopt);
   for (const auto& o : offers) {
     const Estimate& first = plan.plans.front();

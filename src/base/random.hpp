@@ -13,6 +13,8 @@ class CounterRandom {
   std::uint64_t next() { return mix(key_ + kStep * ++counter_); }
   double uniform();                                 // in (0, 1), both ends left out
   double exponential() { return wait(uniform()); }  // mean 1
+  std::uint64_t drawn() const { return counter_; }
+  void skip() { ++counter_; }
 
  private:
   static constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15;

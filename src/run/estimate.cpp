@@ -78,17 +78,23 @@ void stretch_band(EstimateOf<N>& out, const Analysed& a) {
 }  // namespace
 
 template <class N>
-EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
+EstimateOf<N> bare_estimate(const Analysed& a, const Cluster& cluster) {
   EstimateOf<N> out;
-  out.model = summarise(*a.model);
   out.cluster = cluster;
   out.recipe = a.recipe;
   out.memory = memory_estimate<N>(a, cluster);
   out.compute = compute_estimate<N>(a, *find_convention("palm"));
   out.step = step_estimate<N>(a, cluster, out.compute);
+  return out;
+}
+
+template <class N>
+EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster, SharedDraws* shared) {
+  EstimateOf<N> out = bare_estimate<N>(a, cluster);
+  out.model = summarise(*a.model);
   stretch_band(out, a);
   if (out.memory.verdict == Verdict::no) add_way_out(out, a);
-  if (out.step && a.recipe.tokens) out.run = forecast(a, cluster, out);
+  if (out.step && a.recipe.tokens) out.run = forecast(a, cluster, out, shared);
   if (out.run && !out.run->cost)
     out.warnings.push_back("no cost: no dated price of " + cluster.gpu.id + " is known; give --price");
   if (out.run && !out.run->energy_kwh)
@@ -117,17 +123,8 @@ EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster) {
   return out;
 }
 
-Estimate bare_estimate(const Analysed& a, const Cluster& cluster) {
-  Estimate out;
-  out.cluster = cluster;
-  out.recipe = a.recipe;
-  out.memory = memory_estimate<double>(a, cluster);
-  out.compute = compute_estimate<double>(a, *find_convention("palm"));
-  out.step = step_estimate<double>(a, cluster, out.compute);
-  return out;
-}
-
-template EstimateOf<double> estimate<double>(const Analysed&, const Cluster&);
-template EstimateOf<Traced> estimate<Traced>(const Analysed&, const Cluster&);
+template EstimateOf<double> bare_estimate<double>(const Analysed&, const Cluster&);
+template EstimateOf<double> estimate<double>(const Analysed&, const Cluster&, SharedDraws*);
+template EstimateOf<Traced> estimate<Traced>(const Analysed&, const Cluster&, SharedDraws*);
 
 }  // namespace preflop

@@ -15,10 +15,14 @@ bool fills_memory(const MemoryEstimate<N>& memory) {
   return memory.margin && memory.capacity && plain(memory.margin->number()) < kLeft * plain(memory.capacity->number());
 }
 
+struct SharedDraws;
+
+// `shared`: what forecasts of several runs have in common (src/run/simulate).
 template <class N>
-EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster);
+EstimateOf<N> estimate(const Analysed& a, const Cluster& cluster, SharedDraws* shared = nullptr);
 
 // Memory, compute and step of it alone, to set beside another: no run, no ways out, no words.
-Estimate bare_estimate(const Analysed& a, const Cluster& cluster);
+template <class N>
+EstimateOf<N> bare_estimate(const Analysed& a, const Cluster& cluster);
 
 }  // namespace preflop

@@ -107,9 +107,10 @@ int runs_of(const RunSettings& s, double interruptions) {
 }
 
 template <class N>
-void put_finish(RunEstimate<N>& out, const RunPlan<N>& plan, const StepEstimate<N>& step, const RunSettings& s) {
+void put_finish(RunEstimate<N>& out, const RunPlan<N>& plan, const StepEstimate<N>& step, const RunSettings& s,
+                SharedDraws* shared) {
   const int runs = runs_of(s, plain(out.interruptions.number()));
-  const std::vector<double> all = simulate(model_of(plan, out, s), uncertainty_of(step, s), s.seed, runs);
+  const std::vector<double> all = simulate(model_of(plan, out, s), uncertainty_of(step, s), s.seed, runs, shared);
   for (int percent = 1; percent < 100; ++percent) out.finish.push_back(quantile(all, percent / 100.0));
   const auto at = [&](int percent, const char* label) {
     return Seconds<N>(leaf<N>(out.finish[static_cast<std::size_t>(percent - 1)], [&] {
@@ -156,7 +157,7 @@ const char* name(RunLoss loss) {
 }
 
 template <class N>
-RunEstimate<N> forecast(const Analysed& a, const Cluster& cluster, const EstimateOf<N>& e) {
+RunEstimate<N> forecast(const Analysed& a, const Cluster& cluster, const EstimateOf<N>& e, SharedDraws* shared) {
   const RunSettings& s = a.recipe.run;
   const RunPlan<N> plan = plan_run<N>(a, cluster, *e.step, e.memory.checkpoint);
   RunEstimate<N> out;
@@ -184,12 +185,12 @@ RunEstimate<N> forecast(const Analysed& a, const Cluster& cluster, const Estimat
       const bool given = s.interval_seconds || s.interval_steps;
       return Origin{"training between saves", "s", given ? "--checkpoint-every" : "the least loss, in whole steps", {}};
     }));
-  put_finish(out, plan, *e.step, s);
+  put_finish(out, plan, *e.step, s, shared);
   put_money(out, cluster, s, e.memory.checkpoint);
   return out;
 }
-template RunEstimate<double> forecast<double>(const Analysed&, const Cluster&, const EstimateOf<double>&);
-template RunEstimate<Traced> forecast<Traced>(const Analysed&, const Cluster&, const EstimateOf<Traced>&);
+template RunEstimate<double> forecast<double>(const Analysed&, const Cluster&, const EstimateOf<double>&, SharedDraws*);
+template RunEstimate<Traced> forecast<Traced>(const Analysed&, const Cluster&, const EstimateOf<Traced>&, SharedDraws*);
 
 namespace {
 

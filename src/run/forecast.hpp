@@ -10,9 +10,13 @@
 
 namespace preflop {
 
-// `e` has a step; the recipe has tokens. Not finite where the run never ends (check_run refuses that).
+struct SharedDraws;
+
+// `e` has a step; the recipe has tokens. Not finite where the run never ends (check_run refuses that). With `shared`
+// several forecasts take less time (src/run/simulate).
 template <class N>
-RunEstimate<N> forecast(const Analysed& a, const Cluster& cluster, const EstimateOf<N>& e);
+RunEstimate<N> forecast(const Analysed& a, const Cluster& cluster, const EstimateOf<N>& e,
+                        SharedDraws* shared = nullptr);
 
 // Errors: saves that take longer than the interval between them, a run that never ends for failures, a batch
 // ramp whose smallest batch is not legal.

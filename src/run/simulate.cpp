@@ -12,6 +12,29 @@ namespace {
 
 constexpr double kNormal90 = 1.2815515655446004;  // the standard normal's 90 % quantile
 
+// One stream of draws, of which the waiting times may be known.
+class Draws {
+ public:
+  Draws(std::uint64_t seed, std::uint64_t stream, std::vector<double>* waits = nullptr)
+      : random_(seed, stream), waits_(waits) {}
+  double uniform() { return random_.uniform(); }
+  double exponential() {
+    if (waits_ == nullptr) return random_.exponential();
+    const std::uint64_t at = random_.drawn();
+    if (at >= waits_->size()) waits_->resize(at + 1);
+    double& wait = (*waits_)[at];
+    if (wait > 0)
+      random_.skip();
+    else
+      wait = random_.exponential();
+    return wait;
+  }
+
+ private:
+  CounterRandom random_;
+  std::vector<double>* waits_;
+};
+
 // Restarts until one gets through. Most do at once, so that is asked first, with the chance that is the same
 // every time; the time of an interruption follows only for the others.
 class Recovery {
@@ -21,7 +44,7 @@ class Recovery {
         usual_(math::exp(-h.restart.seconds / h.mtbf)),
         waiting_(math::exp(-(h.restart.seconds + h.restart.waiting) / h.mtbf)) {}
 
-  double operator()(CounterRandom& random) const {
+  double operator()(Draws& random) const {
     double down = 0;
     for (;;) {
       const bool waits = h_.restart.share > 0 && random.uniform() < h_.restart.share;
@@ -38,13 +61,13 @@ class Recovery {
 };
 
 // Planned interruptions of a run: Poisson with this mean.
-double planned_count(double mean, CounterRandom& random) {
+double planned_count(double mean, Draws& random) {
   double n = 0;
   for (double at = random.exponential(); at < mean; at += random.exponential()) ++n;
   return n;
 }
 
-RunTrace one(const RunModel& m, CounterRandom& random) {
+RunTrace one(const RunModel& m, Draws& random) {
   RunTrace out;
   const double length = m.segments.length();
   const Recovery recover(m.hazard);
@@ -75,7 +98,7 @@ bool finishes(const RunModel& m) {
 }
 
 // A place in (0, 1) for run i of n: every n-th part is met once, in an order that looks random.
-double stratum(int i, int n, CounterRandom& random, std::uint64_t step) {
+double stratum(int i, int n, Draws& random, std::uint64_t step) {
   const auto place = static_cast<std::uint64_t>(i) * step % static_cast<std::uint64_t>(n);
   return (static_cast<double>(place) + random.uniform()) / static_cast<double>(n);
 }
@@ -94,15 +117,21 @@ double practice_factor(const Uncertainty& u, double p) {
 }  // namespace
 
 RunTrace simulate_one(const RunModel& model, std::uint64_t seed, std::uint64_t stream) {
-  CounterRandom random(seed, stream);
+  Draws random(seed, stream);
   return one(model, random);
 }
 
-std::vector<double> simulate(const RunModel& model, const Uncertainty& u, std::uint64_t seed, int runs) {
+std::vector<double> simulate(const RunModel& model, const Uncertainty& u, std::uint64_t seed, int runs,
+                             SharedDraws* shared) {
   constexpr std::uint64_t kPrime = 7919, kOther = 104729;  // no divisors of any number of runs in use: permutations
   std::vector<double> out(static_cast<std::size_t>(runs));
+  if (shared != nullptr) {
+    if (shared->seed != seed) *shared = SharedDraws{seed, {}};
+    if (shared->waits.size() < out.size()) shared->waits.resize(out.size());
+  }
   for (int i = 0; i < runs; ++i) {
-    CounterRandom random(seed, static_cast<std::uint64_t>(i));
+    Draws random(seed, static_cast<std::uint64_t>(i),
+                 shared != nullptr ? &shared->waits[static_cast<std::size_t>(i)] : nullptr);
     RunModel m = model;
     const double slower = factor(u.step_low, u.step_high, stratum(i, runs, random, 1)) *
                           practice_factor(u, stratum(i, runs, random, kOther));

@@ -30,8 +30,17 @@ struct Uncertainty {
   double practice_high = 1;
 };
 
-// Wall-clock seconds of `runs` runs, ascending. Depends on the seed and on nothing else; run i uses stream i.
-std::vector<double> simulate(const RunModel& model, const Uncertainty& uncertainty, std::uint64_t seed, int runs);
+// What simulations of one seed draw alike, whatever their models: waiting times, each a logarithm, and those are most
+// of the work. Whoever simulates several hands the same to all of them.
+struct SharedDraws {
+  std::uint64_t seed = 0;
+  std::vector<std::vector<double>> waits;  // by stream and position; 0: not drawn yet
+};
+
+// Wall-clock seconds of `runs` runs, ascending. Depends on the seed and on nothing else, `shared` only makes it faster;
+// run i uses stream i.
+std::vector<double> simulate(const RunModel& model, const Uncertainty& uncertainty, std::uint64_t seed, int runs,
+                             SharedDraws* shared = nullptr);
 
 // One run, for tests: its wall-clock, and how it came about.
 struct RunTrace {

@@ -125,6 +125,23 @@ TEST(Simulation, SameSeedSameRuns) {
   EXPECT_LE(quantile(a, 0.5), quantile(a, 0.9));
 }
 
+// Whatever was simulated before with them, and with whichever seed.
+TEST(Simulation, SharedDrawsChangeNothing) {
+  SharedDraws shared;
+  for (const std::uint64_t seed : {3, 4, 3}) {
+    for (const double mtbf : {20000.0, 3000.0, 50000.0}) {
+      RunModel m;
+      m.segments = {400, 1000, 10, 100};
+      m.training = 4e5;
+      m.hazard = {mtbf, {900, 0.3, 5000}};
+      m.planned_rate = 1e-5;
+      m.planned_seconds = 600;
+      const Uncertainty u{0.9, 1.2, 0.7};
+      for (const int runs : {200, 500}) EXPECT_EQ(simulate(m, u, seed, runs, &shared), simulate(m, u, seed, runs));
+    }
+  }
+}
+
 TEST(Simulation, TheBandOfTheStepTimeIsTheBandOfTheFinish) {
   RunModel m;
   m.segments = {100, 1000, 0, 0};
