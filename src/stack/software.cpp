@@ -66,27 +66,18 @@ Status check_heads_dealt(const Model& model, const Recipe& r) {
 }
 
 Status read_switches(const TomlTable& legal, const char* key, std::vector<std::string>& out) {
-  auto words = legal.find<std::vector<std::string>>(key);
-  if (!words) return words.error();
-  if (!words->has_value()) return Nothing{};
   std::vector<std::string> known;
   for (const Switch& s : kSwitches) known.emplace_back(s.word);
-  for (const std::string& word : **words) {
-    if (!listed(known, word)) return bad(legal, key, "no switch '" + word + "'", text::list(known));
-  }
-  out = std::move(**words);
+  auto words = words_of(legal, key, "switch", known);
+  if (!words) return words.error();
+  if (words->has_value()) out = std::move(**words);
   return Nothing{};
 }
 
 Status read_scans(const TomlTable& legal, Stack& stack) {
-  const auto scans = legal.find<std::vector<std::string>>("scans");
+  auto scans = words_of(legal, "scans", "scan", {name(ScanKind::mamba2), name(ScanKind::gated_delta)});
   if (!scans) return scans.error();
-  if (!scans->has_value()) return Nothing{};
-  const std::vector<std::string> known = {name(ScanKind::mamba2), name(ScanKind::gated_delta)};
-  for (const std::string& word : **scans) {
-    if (!listed(known, word)) return bad(legal, "scans", "no scan '" + word + "'", text::list(known));
-  }
-  stack.scans = std::move(**scans);
+  if (scans->has_value()) stack.scans = std::move(**scans);
   return Nothing{};
 }
 
@@ -99,26 +90,15 @@ Status read_software(const TomlTable& legal, Stack& stack) {
   if (!chips) return chips.error();
   if (chips->has_value()) stack.chips = std::move(**chips);
   if (Status s = read_scans(legal, stack); !s) return s;
-  const auto ways = legal.find<std::vector<std::string>>("optimizer_implementations");
+  constexpr const char* kWays = "optimizer_implementations";
+  auto ways = words_of(legal, kWays, "implementation", optimizer_implementation_names(), true);
   if (!ways) return ways.error();
-  if (ways->has_value()) {
-    const std::vector<std::string> known = optimizer_implementation_names();
-    for (const std::string& word : **ways) {
-      if (!listed(known, word))
-        return bad(legal, "optimizer_implementations", "no implementation '" + word + "'", text::list(known));
-    }
-    if ((*ways)->empty()) return bad(legal, "optimizer_implementations", "an empty list", text::list(known));
-    stack.optimizer_implementations = **ways;
-  }
-  const auto moments = legal.find<std::vector<std::string>>("moments");
+  if (ways->has_value()) stack.optimizer_implementations = std::move(**ways);
+  const auto moments = words_of(legal, "moments", "dtype", dtype_names());
   if (!moments) return moments.error();
   if (!moments->has_value()) return Nothing{};
   stack.moments.clear();
-  for (const std::string& word : **moments) {
-    const std::optional<Dtype> dtype = dtype_of(word);
-    if (!dtype) return bad(legal, "moments", "no dtype '" + word + "'", text::list(dtype_names()));
-    stack.moments.push_back(*dtype);
-  }
+  for (const std::string& word : **moments) stack.moments.push_back(*dtype_of(word));
   return Nothing{};
 }
 

@@ -13,7 +13,7 @@
 
 namespace preflop {
 
-// `software`, `not_told_apart` and `moments` of a [legal] table.
+// `software`, `not_told_apart`, `chips`, `scans`, `optimizer_implementations` and `moments` of a [legal] table.
 Status read_software(const TomlTable& legal, Stack& stack);
 
 // Errors: a switch or a moment type that the stack lacks, or a switch of experts for a model without them.

@@ -195,14 +195,10 @@ Status read_defaults(const TomlTable& table, Stack& stack) {
 }
 
 Status read_offload(const TomlTable& table, Stack& stack) {
-  static const std::vector<std::string> kKinds = {"optimizer", "optimizer-part", "all", "activations", "checkpoints"};
-  auto words = table.find<std::vector<std::string>>("offload");
+  auto words =
+      words_of(table, "offload", "such offload", {"optimizer", "optimizer-part", "all", "activations", "checkpoints"});
   if (!words) return words.error();
   if (!words->has_value()) return Nothing{};
-  for (const std::string& word : **words) {
-    if (std::find(kKinds.begin(), kKinds.end(), word) == kKinds.end())
-      return bad(table, "offload", "no such offload '" + word + "'", text::list(kKinds));
-  }
   stack.offload = std::move(**words);
   if (stack.offloads("activations") && stack.offloads("checkpoints"))
     return bad(table, "offload", "activations move in two ways", "activations or checkpoints");
@@ -210,17 +206,11 @@ Status read_offload(const TomlTable& table, Stack& stack) {
 }
 
 Status read_recompute_layers(const TomlTable& table, Stack& stack) {
-  const auto words = table.find<std::vector<std::string>>("recompute_layers");
+  const auto words = words_of(table, "recompute_layers", "such part of the layers", recompute_layers_names());
   if (!words) return words.error();
   if (!words->has_value()) return Nothing{};
   stack.recompute_layers.clear();
-  for (const std::string& word : **words) {
-    const auto layers = recompute_layers_of(word);
-    if (!layers)
-      return bad(table, "recompute_layers", "no such part of the layers '" + word + "'",
-                 text::list(recompute_layers_names()));
-    stack.recompute_layers.push_back(*layers);
-  }
+  for (const std::string& word : **words) stack.recompute_layers.push_back(*recompute_layers_of(word));
   return Nothing{};
 }
 
@@ -250,16 +240,9 @@ Status read_choices(const TomlTable& table, Stack& stack) {
 }
 
 Status read_dispatchers(const TomlTable& table, Stack& stack) {
-  const auto names = table.find<std::vector<std::string>>("dispatchers");
+  auto names = words_of(table, "dispatchers", "dispatcher", dispatcher_names(), true);
   if (!names) return names.error();
-  if (!names->has_value()) return Nothing{};
-  const std::vector<std::string> known = dispatcher_names();
-  for (const std::string& text : **names) {
-    if (std::find(known.begin(), known.end(), text) == known.end())
-      return bad(table, "dispatchers", "no dispatcher '" + text + "'", text::list(known));
-  }
-  if ((*names)->empty()) return bad(table, "dispatchers", "an empty list", text::list(known));
-  stack.dispatchers = **names;
+  if (names->has_value()) stack.dispatchers = std::move(**names);
   return Nothing{};
 }
 
@@ -281,16 +264,18 @@ Status read_abilities(const TomlTable& table, Stack& stack) {
 }
 
 Status read_kernels(const TomlTable& table, Stack& stack) {
-  const auto kernels = table.find<std::vector<std::string>>("attention");
+  const auto kernels = words_of(table, "attention", "attention kernel", attention_kernel_names());
   if (!kernels) return kernels.error();
   if (!kernels->has_value()) return Nothing{};
   stack.kernels.clear();
-  for (const std::string& text : **kernels) {
-    const auto kernel = attention_kernel_of(text);
-    if (!kernel)
-      return bad(table, "attention", "no attention kernel '" + text + "'", text::list(attention_kernel_names()));
-    stack.kernels.push_back(*kernel);
-  }
+  for (const std::string& text : **kernels) stack.kernels.push_back(*attention_kernel_of(text));
+  return Nothing{};
+}
+
+Status read_schedules(const TomlTable& table, Stack& stack) {
+  auto names = words_of(table, "schedules", "schedule", schedule_names());
+  if (!names) return names.error();
+  if (names->has_value()) stack.schedules = std::move(**names);
   return Nothing{};
 }
 
@@ -330,15 +315,7 @@ Status read_legal(const TomlTable& table, Stack& stack) {
   for (int zero : stack.zero_allowed) {
     if (zero < 0 || zero > 3) return bad(table, "zero", "no ZeRO stage " + std::to_string(zero), "0, 1, 2 or 3");
   }
-  if (const auto v = table.find<std::vector<std::string>>("schedules"); !v)
-    return v.error();
-  else if (v->has_value())
-    stack.schedules = **v;
-  const std::vector<std::string> schedules = schedule_names();
-  for (const std::string& text : stack.schedules) {
-    if (std::find(schedules.begin(), schedules.end(), text) == schedules.end())
-      return bad(table, "schedules", "no schedule '" + text + "'", text::list(schedules));
-  }
+  if (Status s = read_schedules(table, stack); !s) return s;
   if (Status s = read_abilities(table, stack); !s) return s;
   if (Status s = read_dispatchers(table, stack); !s) return s;
   return read_kernels(table, stack);

@@ -1,7 +1,9 @@
 // Parts of the stack reader that several of its files use.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/toml_read.hpp"
@@ -13,6 +15,11 @@ namespace preflop {
 Error bad(const TomlTable& table, std::string_view key, std::string what, std::string valid);
 // A list of operator tags or groups, each of which some operator bears.
 Result<std::vector<std::string>> tags_of(const TomlTable& table, const char* key = "tags");
+// A list of words, each of them one of those `known`; absent: none. `what` names one of them in an error. With `some`
+// an empty list is an error, too.
+using Words = std::optional<std::vector<std::string>>;
+Result<Words> words_of(const TomlTable& table, const char* key, std::string_view what,
+                       const std::vector<std::string>& known, bool some = false);
 // A list of names of moments.
 Result<std::vector<std::string>> moments_of(const TomlTable& table, const char* key);
 // A switch; an absent key changes nothing.

@@ -133,7 +133,7 @@ TEST(Simulation, SharedDrawsChangeNothing) {
       RunModel m;
       m.segments = {400, 1000, 10, 100};
       m.training = 4e5;
-      m.hazard = {mtbf, {900, 0.3, 5000}};
+      m.hazard = {mtbf, {900, 5000, 0.3}};
       m.planned_rate = 1e-5;
       m.planned_seconds = 600;
       const Uncertainty u{0.9, 1.2, 0.7};

@@ -15,19 +15,27 @@ Cluster cluster_of(i64 gpus) {
   return c;
 }
 
+// Where the stack or the architecture does not cut the model so: without that, and what `more` changes.
+template <class More>
+Result<Analysed> analyse_or_uncut(const Model& model, const Stack& s, Recipe& r, const More& more) {
+  Result<Analysed> a = analyse_recipe(model, s, r);
+  if (a) return a;
+  r.layout.tp = r.layout.cp = r.layout.ep = r.layout.etp = 1;
+  r.layout.sp = false;
+  more();
+  return analyse_recipe(model, s, r);
+}
+
 void fullest_point_is_the_peak(const Stack& s) {
   const Architecture architecture = draw_architecture(2);
   Recipe r = draw_recipe(architecture, s);
   r.recompute = draw_layers(r, architecture, s);
   r.offload = draw_offload(r, s);
   const auto model = std::make_shared<Model>(build_model(architecture));
-  Result<Analysed> a = analyse_recipe(*model, s, r);
-  if (!a) {  // stacks that cut neither tensors nor layers
-    r.layout.tp = r.layout.cp = r.layout.pp = 1;
-    r.layout.sp = false;
+  const Result<Analysed> a = analyse_or_uncut(*model, s, r, [&] {
+    r.layout.pp = 1;
     r.offload = draw_offload(r, s);
-    a = analyse_recipe(*model, s, r);
-  }
+  });
   RC_PRE(a.ok());
   const Cluster cluster = cluster_of(r.layout.world());
   const MemoryEstimate<double> memory = memory_estimate<double>(*a, cluster);
@@ -73,12 +81,7 @@ void zero_bubble_stays_within_the_peak() {
   r.layout.pp = std::min<i64>(one_of<i64>({2, 3, 4}), architecture.layer_count());
   r.global_batch = pick(1, 24) * r.micro_batch * r.layout.dp;
   const auto model = std::make_shared<Model>(build_model(architecture));
-  Result<Analysed> a = analyse_recipe(*model, s, r);
-  if (!a) {  // a layout that the release or the architecture does not cut so
-    r.layout.tp = r.layout.cp = r.layout.ep = r.layout.etp = 1;
-    r.layout.sp = false;
-    a = analyse_recipe(*model, s, r);
-  }
+  const Result<Analysed> a = analyse_or_uncut(*model, s, r, [] {});
   RC_PRE(a.ok());
   const Cluster cluster = cluster_of(r.layout.world());
   const MemoryEstimate<double> memory = memory_estimate<double>(*a, cluster);
