@@ -125,6 +125,7 @@ struct BlockCost {
   std::vector<SavedItem> unit;
   // Deferred: what is held between the backward pass of its input and that of its weights.
   std::vector<SavedItem> deferred;
+  double hosted = 0;  // bytes that a policy of recomputation keeps on the host
   Walk walk;
   std::vector<WorkItem> work;
   std::vector<CollectiveItem> collectives;

@@ -253,7 +253,7 @@ Prices<N> prices(const Cluster& cluster, const Stack& stack, const Recipe& recip
   set_attention(out, r, recipe, cluster);
   set_links(out, r, cluster);
   set_habits(out, r, recipe);
-  if (recipe.offload.any()) set_host(out, r);
+  set_host(out, r);
   return out;
 }
 

@@ -171,6 +171,13 @@ std::vector<bool> run_again(const Block& block, const Link& link, const Extents&
   return out;
 }
 
+bool waits_on_host(const Op& op, const Setting& setting) {
+  const int segment = segment_of(op, setting);
+  if (segment < 0) return false;
+  const Segment& s = *setting.segments[static_cast<std::size_t>(segment)];
+  return s.keeps_on_host && any_match(op.tag, s.keep);
+}
+
 double element_width(Element element, const Setting& setting) {
   return element == Element::ids ? 8.0 : setting.activation_width;  // ids are int64
 }

@@ -23,6 +23,8 @@ int segment_of(const Op& op, const Setting& setting);
 bool replayed(const Op& op, const Setting& setting);
 // The same of every operator of a block, where only what the backward pass reads is made again.
 std::vector<bool> run_again(const Block& block, const Link& link, const Extents& extents, const Setting& setting);
+// Does its result wait in the host's memory for the backward pass?
+bool waits_on_host(const Op& op, const Setting& setting);
 double element_width(Element element, const Setting& setting);
 
 // What the gradients of weights read: inputs of products, each once, and the gradients of their results.

@@ -141,6 +141,9 @@ void collect_work(BlockCost& out, const Block& block, const Link& link, const Se
     item.logits = group(op.tag) == "head";
     item.all_keys = group(op.tag) == "index";
     item.replayed = again[static_cast<std::size_t>(&op - block.ops.data())];
+    if (waits_on_host(op, setting))
+      out.hosted +=
+          volume(result_axes(block, op), out.extents, setting.mesh).elements.real() * setting.activation_width;
     if (op.kind == Kind::product) add_product(item, block, op, link, out.extents, setting.mesh);
     if (op.kind == Kind::product2) add_product2(item, block, op, link, out.extents, setting.mesh);
     if (op.kind == Kind::attention) {

@@ -217,8 +217,10 @@ std::string accuracy_page(const Report& report) {
   for (const std::string& line : verdict_lines(all)) out += "* " + line + "\n";
   out += "\n" + fit_table(all) + contradiction_section();
   out += order_section(report.entries);
+  std::vector<Summary> with_apart = summarise(report.entries, {.apart = true});
+  with_apart.insert(with_apart.begin(), all.begin(), all.end());
   out += "\n## What is left\n\nWhere errors stay larger than those of like sources, and what is known of why.\n\n" +
-         residual_table(all);
+         residual_table(with_apart);
   out += "\n## Farthest off\n\n" + worst_table(report);
   out += fmt::format(
       "\n## Rows that are not predicted\n\n{} of {} rows state model or shape, GPU, count, sequence, micro-batch and "

@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import tempfile
 import unittest
 
 PREFLOP = os.environ["PREFLOP"]
@@ -66,6 +67,14 @@ class Tpu(unittest.TestCase):
         apart = answer(*args, "--on", "1024xtpu-v5e", "--global-batch", "2048", "--hsdp", "256")["step"]
         one = answer(*args, "--on", "256xtpu-v5e", "--global-batch", "512")["step"]
         self.assertGreater(apart["seconds"], one["seconds"])
+
+    def test_no_format_of_gpu_software_takes_its_plan(self):
+        plan = os.path.join(tempfile.mkdtemp(), "plan.json")
+        self.assertEqual(run("plan", "llama2-7b", "--on", "256xtpu-v5p", "-o", plan)[0], 0)
+        for name in ("megatron", "megatron-bridge", "torchtitan", "deepspeed", "accelerate", "nanotron", "slurm"):
+            code, out, err = run("export", plan, "--to", name)
+            self.assertEqual((code, out), (2, ""))
+            self.assertIn(f"{name} does not run a plan of stack maxtext", err)
 
     def test_the_catalogue_shows_the_stack(self):
         code, out, _ = run("stacks", "maxtext")

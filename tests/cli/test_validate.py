@@ -163,7 +163,8 @@ class Tables(unittest.TestCase):
         self.assertLess(time.time() - start, 60)
 
     def test_what_is_left_names_figures_of_the_page(self):
-        figures = {(s["source"], s["metric"]) for s in json.loads(run("--json").stdout)["summary"] if s["n"]}
+        out = json.loads(run("--json").stdout)
+        figures = {(s["source"], s["metric"]) for s in out["summary"] + out["summary_apart"] if s["n"]}
         for row in read(ROOT / "data" / "residuals.csv"):
             self.assertIn((row["source"], row["metric"]), figures)
             self.assertTrue(row["residual"])

@@ -39,6 +39,8 @@ constexpr const char* kRequests[] = {
     R"({"model": "llama3-8b", "on": "64xh100-sxm", "tp": 2, "pp": 2, "global_batch": 512, "tokens": "1T", "checkpoint": "async", "batch_ramp": "64:64:100000", "spares": 1, "repair": "3d", "maintenance": "4h/30d", "evaluation": "5m/500", "eviction": "20d"})",
     R"({"model": "llama3-70b", "on": "64xh100-sxm", "stack": "megatron", "tp": 8, "pp": 4, "recompute": "full:7"})",
     R"({"model": "llama3-70b", "on": "64xh100-sxm", "stack": "megatron", "tp": 8, "pp": 4, "recompute": "full:uniform:5"})",
+    R"({"model": "maxtext-128b", "on": "1024xtpu-v5e", "tp": 16, "hsdp": 16, "micro_batch": 16, "seq": 2048, "recompute": "qkv_proj_offloaded"})",
+    R"({"model": "gpt2", "on": "16xtpu-v5p", "tp": 2, "recompute": "qkv_proj_offloaded"})",
     R"({"model": "mpt-30b", "on": "8xa100-80", "stack": "foundry", "seq": 2048, "micro_batch": 2, "recompute": "full"})"};
 
 TEST(Explain, EveryNumberIsTheEstimatesToTheBit) {

@@ -31,6 +31,9 @@ std::vector<std::string> export_formats() {
 Result<Exported> export_to(const std::string& format, const Problem& problem, const Request& request) {
   for (const Format& f : kFormats) {
     if (format != f.name) continue;
+    if (problem.analysed.recipe.stack == "maxtext")
+      return Error{"--to", format + " does not run a plan of stack maxtext",
+                   "a plan of --stack megatron or torchtitan"};
     const Recompute& recompute = problem.analysed.recipe.recompute;
     if (recompute.which == RecomputeLayers::every || (recompute.which != RecomputeLayers::all && !f.some_layers))
       return Error{"--to", format + " cannot say " + recompute_text(recompute), "--recompute none or full"};

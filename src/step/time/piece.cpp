@@ -62,6 +62,10 @@ class Pricer {
     for (const CollectiveItem& c : block_.collectives) add_collective(c);
     if (is_layer_) add_launch();
     if (is_layer_) add_host();
+    if (block_.hosted > 0 && plain(prices_.host_link.number()) > 0) {
+      wait_for_transfer(out_.forward);
+      wait_for_transfer(out_.backward);
+    }
     out_.dense = local_parameters(block_, false);
     out_.expert = local_parameters(block_, true);
     out_.tensors = local_tensors(block_);
@@ -305,6 +309,15 @@ class Pricer {
     constexpr double kForwardShare = 1.0 / 3;
     wait_for_host(out_.forward, host * N(kForwardShare));
     wait_for_host(out_.backward, host * N(1 - kForwardShare));
+  }
+
+  // What a policy keeps on the host leaves beside the forward pass and comes back beside the backward pass.
+  void wait_for_transfer(Parts<N>& busy) const {
+    const Bytes<N> moved(leaf<N>(block_.hosted, [] {
+      return Origin{"kept on the host by the recomputation policy", "B", "read off the operator's axes", {}};
+    }));
+    const Seconds<N> rest(larger((moved / prices_.host_link - sum_of(busy)).number(), N(0.0)));
+    put(busy, Lost::offload, named(rest, "transfer that compute does not hide", "s"));
   }
 
   static void wait_for_host(Parts<N>& busy, const N& host) {
