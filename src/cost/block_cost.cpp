@@ -82,6 +82,7 @@ BlockCost analyse_weights(const Block& block, const Setting& setting) {
   }
   out.activation = block.activation;
   out.scans = block.scan.has_value();
+  out.beside_experts = setting.beside_experts;
   out.mixes = out.scans || block.extents[Axis::heads].get() > 0;
   out.feeds_forward = block.routing.top_k.get() > 0 || block.extents[Axis::ffn].get() > 0;
   if (block.routing.top_k.get() > 0) set_routed_rows(out.extents, block, setting);

@@ -28,9 +28,10 @@ struct Setting {
   // Rows that a GPU's experts get: `imbalance` times the mean, or, with a capacity factor, exactly that
   // share for every expert, the rest dropped and the gaps padded.
   double imbalance = 1;
-  double capacity_factor = 0;  // 0: dropless
-  bool in_units = false;       // layers are recomputed several at a time
-  bool defers = false;         // the gradients of weights wait for a pass of their own
+  double capacity_factor = 0;   // 0: dropless
+  bool in_units = false;        // layers are recomputed several at a time
+  bool defers = false;          // the gradients of weights wait for a pass of their own
+  bool beside_experts = false;  // some block of the model has experts
 };
 
 struct WeightItem {
@@ -135,6 +136,7 @@ struct BlockCost {
   double local_experts = 0;                 // on this GPU
   bool mixes = true, feeds_forward = true;  // has attention or a scan, has an MLP or experts
   bool scans = false;
+  bool beside_experts = false;  // Setting::beside_experts
   Activation activation = Activation::silu;
   bool legal = true;  // false: an axis does not divide (callers check legality first)
 

@@ -213,6 +213,7 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   out.squared_relu_passes = r.stack("squared_relu_passes");
   out.biased_expert_passes = recipe.fused_experts ? r.stack("fused_share") : r.stack("biased_expert_passes");
   out.deduplicated = recipe.dispatcher != "alltoall";
+  out.host_runs_ahead = recipe.dispatcher == "hybridep";
   out.scatter_gather = r.stack_plain("scatter_gather") > 0;
   const N async = recipe.tp_overlap ? r.stack("tp_async") : N(1.0);
   out.tp_exposed = r.stack("tp_exposed") * async;

@@ -78,18 +78,22 @@ struct Prices {
   bool scatter_gather = false;     // without sequence parallelism tp ranks send a share each to the next stage
 
   // Experts.
-  N tp_exposed_experts;       // tp_exposed in blocks with experts
-  N etp_exposed;              // share of gathers and reductions over etp that nothing hides
-  N expert_launch;            // seconds per local expert and grouped product
-  N expert_cast_launch;       // seconds per local expert and operand quantised by itself
-  N squared_relu_passes;      // bytes of the kernels of a squared ReLU over those of a fused activation
-  N expert_passes;            // bytes of activation and quantisation between grouped products over those counted
-  N biased_expert_passes;     // the same of a chain of biases, clamps and gates
-  N host_block;               // seconds of the host per sublayer and micro-batch, forward and backward
-  N host_mlp;                 // share of host_block that a sublayer without experts or attention takes
-  N host_expert;              // the same per local expert
-  N host_scan;                // share of host_block that a state space takes
-  N scan_passes;              // bytes that the kernels of a scan move over those counted
+  N tp_exposed_experts;    // tp_exposed in models with experts: their recipes have no user buffers
+  N etp_exposed;           // share of gathers and reductions over etp that nothing hides
+  N expert_launch;         // seconds per local expert and grouped product
+  N expert_cast_launch;    // seconds per local expert and operand quantised by itself
+  N squared_relu_passes;   // bytes of the kernels of a squared ReLU over those of a fused activation
+  N expert_passes;         // bytes of activation and quantisation between grouped products over those counted
+  N biased_expert_passes;  // the same of a chain of biases, clamps and gates
+  N host_block;            // seconds of the host per sublayer and micro-batch, forward and backward
+  N host_mlp;              // share of host_block that a sublayer without experts or attention takes
+  N host_expert;           // the same per local expert
+  N host_scan;             // share of host_block that a state space takes
+  N scan_passes;           // bytes that the kernels of a scan move over those counted
+  // The host issues ahead of the GPU over blocks of all kinds. A plain all-to-all and DeepEP make it wait until the
+  // rows of every expert are counted (Megatron-LM core/transformer/moe/token_dispatcher.py, cuda_sync_point; DeepEP
+  // README).
+  bool host_runs_ahead = false;
   bool deduplicated = false;  // one copy of a row per rank (node) that needs it, not per expert
 
   AttentionPrice<N> attention(double head_dim) const;

@@ -280,10 +280,13 @@ void Cells::set_run(const Structure& structure, const std::vector<const BlockRow
   const Prices<double>& prices = tables_.prices(recipe_.layout.vpp > 1, v.accumulates);
   StageTime<double>& time = runs_[kind].time;  // its parts stay empty
   time.forward = time.backward = time.weights = Seconds<double>(0);
+  time.host_forward = time.host_backward = Seconds<double>(0);
+  time.parts = {};
   time.dense = time.expert = time.tensors = 0;
   for (const auto& [block, count] : of.runs)
     add_passes(time, rows[static_cast<std::size_t>(block)]->pieces[v.accumulates ? 1 : 0], static_cast<double>(count),
                *v.states, prices);
+  wait_for_host(time);
   if (!recipe_.offload.any()) return;
   double kept = 0;
   for (const auto& [block, count] : of.runs)

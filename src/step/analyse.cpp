@@ -56,6 +56,7 @@ Setting setting_of(const Model& model, const Stack& stack, const Recipe& recipe,
   out.seq = recipe.seq;
   out.activation_width = recipe.activation_width();
   out.kernel = recipe.attention;
+  out.beside_experts = has_experts(model);
   out.imbalance = recipe.imbalance;
   out.capacity_factor = recipe.capacity_factor;
   if (!model.is_layer(block)) return out;

@@ -72,6 +72,7 @@ StageTime<N> stage_time(const Analysed& a, const Stage& stage, const std::vector
     for (const BlockRun& run : a.model->mtp) add(run);
     add({a.model->head, 1});
   }
+  wait_for_host(out);
   if (!a.recipe.offload.any()) return out;
   double kept = 0;
   for (const BlockRun& run : stage.layers) {

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "src/adapt/import/import.hpp"
+#include "src/adapt/layer_pattern.hpp"
 #include "src/adapt/recipe_words.hpp"
 #include "src/base/csv.hpp"
 #include "src/base/embedded.hpp"
@@ -67,6 +68,8 @@ std::vector<Case> rare_cases() {
        request("llama3-8b", "32xh100-sxm", {{"pp", "2"}, {"vpp", "4"}, {"cp", "4"}, {"recompute", "layernorm,mlp"}})},
       {"megatron", "run.sh",
        request("qwen3-30b-a3b", "32xh100-sxm", {{"ep", "8"}, {"cp", "2"}, {"recompute", "moe_act,layernorm"}})},
+      {"megatron", "run.sh", request("nemotron3-super", "64xb200", {{"ep", "64"}, {"precision", "bf16"}})},
+      {"megatron", "run.sh", request("nemotron-h-56b", "64xh100-sxm", {{"tp", "8"}, {"pp", "2"}})},
       {"megatron-bridge", "config.py",
        request("llama3-70b", "64xh100-sxm",
                {{"tp", "4"}, {"pp", "4"}, {"cp", "2"}, {"layers_per_stage", "19,21,21,19"}})},
@@ -220,6 +223,28 @@ TEST(Export, OptionsAreInTheFrameworksLists) {
         list.find("\n" + name + "\t") != std::string::npos || list.find("\t" + name) != std::string::npos;
     EXPECT_TRUE(listed) << key;
   }
+}
+
+TEST(Import, ReadsTheKindsOfLayersOfAHybrid) {
+  const char* script = R"(
+options="--is-hybrid-model --hybrid-override-pattern M-M*|-ME --num-layers 7 --hidden-size 512 --ffn-hidden-size 2048
+  --num-attention-heads 8 --group-query-attention --num-query-groups 2 --kv-channels 64 --mamba-num-heads 16
+  --squared-relu --normalization RMSNorm --disable-bias-linear --position-embedding-type none --vocab-size 1000
+  --attention-dropout 0 --hidden-dropout 0 --num-experts 16 --moe-router-topk 2 --moe-ffn-hidden-size 64 --moe-latent-size 128
+  --untie-embeddings-and-output-weights --micro-batch-size 1 --global-batch-size 8 --seq-length 1024 --bf16"
+torchrun --nproc_per_node 8 pretrain_mamba.py $options)";
+  auto read = import_file(script, "run.sh");
+  ASSERT_TRUE(read.ok()) << read.error().text();
+  read->on = "8xh100-sxm";
+  const auto problem = pose(*read, catalogues());
+  ASSERT_TRUE(problem.ok()) << problem.error().text() << read->model;
+  const Architecture& a = problem->architecture;
+  ASSERT_EQ(a.layer_count(), 7);
+  EXPECT_EQ(pattern_of(a), "M-M*-ME");
+  EXPECT_EQ(a.layers[0].kind.state_space->dim, Count(64));
+  EXPECT_EQ(a.layers[0].kind.state_space->groups, Count(8));
+  EXPECT_EQ(a.layers[0].kind.state_space->state, Count(128));
+  EXPECT_EQ(*a.layers.back().kind.experts->latent, Count(128));
 }
 
 TEST(Import, ReadsAMegatronScriptAsPeopleWriteThem) {

@@ -47,6 +47,27 @@ class Options {
   std::map<std::string, std::vector<std::string>> all_;
 };
 
+// Layers of a hybrid, without the bars between its stages; empty: it is none.
+std::string hybrid_pattern(const Options& o) {
+  std::string out = o.value(o.has("--hybrid-layer-pattern") ? "--hybrid-layer-pattern" : "--hybrid-override-pattern");
+  out = out.substr(0, out.find('/'));  // behind it multi-token prediction
+  std::erase(out, '|');
+  return out;
+}
+
+// Megatron-LM core/transformer/transformer_config.py: what its state spaces are without options.
+std::string state_keys(const Options& o, const std::string& pattern) {
+  std::string out = ",pattern=" + pattern;
+  if (pattern.find('M') == std::string::npos) return out;
+  const std::int64_t dim = o.has("--mamba-head-dim") ? o.number("--mamba-head-dim") : 64;
+  const std::int64_t heads = o.has("--mamba-num-heads")
+                                 ? o.number("--mamba-num-heads")
+                                 : 2 * o.number("--hidden-size") / std::max<std::int64_t>(dim, 1);
+  out += ",ssm_heads=" + std::to_string(heads) + ",ssm_dim=" + std::to_string(dim);
+  out += ",ssm_groups=" + (o.has("--mamba-num-groups") ? o.value("--mamba-num-groups") : "8");
+  return out + ",ssm_state=" + (o.has("--mamba-state-dim") ? o.value("--mamba-state-dim") : "128");
+}
+
 // The model that the options describe, as a shape string; empty where they do not.
 std::string shape(const Options& o) {
   for (const char* key : {"--num-layers", "--hidden-size", "--num-attention-heads"}) {
@@ -82,12 +103,15 @@ std::string shape(const Options& o) {
   add("dropout", o.has("--hidden-dropout") ? o.value("--hidden-dropout") : "0.1");
   if (positions != "rope" && positions != "none" && o.has("--max-position-embeddings"))
     add("position_rows", o.value("--max-position-embeddings"));
+  const std::string pattern = hybrid_pattern(o);
+  if (!pattern.empty()) out += state_keys(o, pattern);
   if (o.has("--num-experts")) {
     add("experts", o.value("--num-experts"));
     add("top_k", o.has("--moe-router-topk") ? o.value("--moe-router-topk") : "2");
     add("expert_ffn", o.has("--moe-ffn-hidden-size") ? o.value("--moe-ffn-hidden-size") : o.value("--ffn-hidden-size"));
     if (o.has("--moe-shared-expert-intermediate-size"))
       add("shared_ffn", o.value("--moe-shared-expert-intermediate-size"));
+    if (o.has("--moe-latent-size")) add("expert_latent", o.value("--moe-latent-size"));
   }
   return out;
 }

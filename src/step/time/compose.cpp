@@ -61,6 +61,10 @@ std::optional<Beside<N>> passes(StageTime<N>& stage, const PieceSums<N>& piece, 
   stage.forward = stage.forward + piece.forward_sum * times;
   stage.backward = stage.backward + piece.backward_sum * times;
   stage.weights = stage.weights + piece.weights_sum * times;
+  if (plain(piece.host_forward.number()) > 0) {
+    stage.host_forward = stage.host_forward + piece.host_forward * times;
+    stage.host_backward = stage.host_backward + piece.host_backward * times;
+  }
   stage.dense += piece.dense * count;
   stage.expert += piece.expert * count;
   stage.tensors += piece.tensors * count;
@@ -104,6 +108,17 @@ template <class N>
 void add_passes(StageTime<N>& stage, const PieceSums<N>& piece, double count, const StateTerms<N>& states,
                 const Prices<N>& prices) {
   passes(stage, piece, equal_blocks<N>(count), count, states, prices);
+}
+
+template <class N>
+void wait_for_host(StageTime<N>& stage) {
+  if (plain(stage.host_forward.number()) <= 0) return;
+  const Seconds<N> forward = waiting_for_host(stage.forward, stage.host_forward);
+  const Seconds<N> backward = waiting_for_host(stage.backward, stage.host_backward);
+  stage.forward = stage.forward + forward;
+  stage.backward = stage.backward + backward;
+  Seconds<N>& launch = stage.parts[static_cast<std::size_t>(Lost::launch)];
+  launch = launch + forward + backward;
 }
 
 namespace {
@@ -365,6 +380,7 @@ double once_a_step_seconds(const StageRun<double>* stages, const StateSeconds<do
 #define PREFLOP_INSTANTIATE(N)                                                                                  \
   template void add_piece(StageTime<N>&, const Piece<N>&, double, const StateTerms<N>&, const Prices<N>&);      \
   template void add_passes(StageTime<N>&, const PieceSums<N>&, double, const StateTerms<N>&, const Prices<N>&); \
+  template void wait_for_host(StageTime<N>&);                                                                   \
   template void add_offload(StageTime<N>&, double, const StateTerms<N>&, const Prices<N>&);                     \
   template StateSeconds<N> state_seconds(const StageTime<N>&, const StateTerms<N>&, const Prices<N>&);          \
   template Schedule<N> schedule_of(const Recipe&, const BlockCost&, double, const Prices<N>&);                  \

@@ -46,9 +46,10 @@ template <class N>
 struct StageTime {
   Parts<N> parts{};
   Seconds<N> forward, backward;
-  Seconds<N> weights;            // of backward: products and additions of the gradients of weights
-  double dense = 0, expert = 0;  // parameters on one GPU of the stage
-  double tensors = 0;            // that hold them
+  Seconds<N> host_forward, host_backward;  // of the host, issuing their kernels
+  Seconds<N> weights;                      // of backward: products and additions of the gradients of weights
+  double dense = 0, expert = 0;            // parameters on one GPU of the stage
+  double tensors = 0;                      // that hold them
 };
 // `count` equal blocks, one after the other. With sharded weights (zero 3) the gathers and reductions of each
 // are laid beside its compute: what does not fit, and the compute that sharing the GPU costs, is dp_comm.
@@ -60,6 +61,11 @@ void add_piece(StageTime<N>& stage, const Piece<N>& piece, double count, const S
 template <class N>
 void add_passes(StageTime<N>& stage, const PieceSums<N>& piece, double count, const StateTerms<N>& states,
                 const Prices<N>& prices);
+
+// What the GPU waits for a host that runs ahead over blocks of all kinds (Prices::host_runs_ahead). Once all pieces are
+// in.
+template <class N>
+void wait_for_host(StageTime<N>& stage);
 
 // What offloading adds to a stage: `kept` bytes of a micro-batch leave during its forward pass and return during its
 // backward pass, sharded weights come from the host for every pass. What does not fit beside compute counts.

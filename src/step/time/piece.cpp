@@ -23,6 +23,16 @@ Seconds<N> sum_of(const Parts<N>& parts) {
 }
 
 template <class N>
+Seconds<N> waiting_for_host(const Seconds<N>& gpu, const Seconds<N>& host) {
+  constexpr double kCorner = 4;
+  const double corner = corner_factor(plain(gpu.number()), plain(host.number()), kCorner);
+  const N together = larger(gpu.number(), host.number()) * leaf<N>(corner, [] {
+                       return Origin{"host and GPU wait for each other", "", "src/cost/kernels", {}};
+                     });
+  return Seconds<N>(named(together - gpu.number(), "waiting for the host", "s"));
+}
+
+template <class N>
 void add_to(Parts<N>& sum, const Parts<N>& more, const N& times) {
   for (std::size_t i = 0; i < sum.size(); ++i) {
     if (is_traced<N> && plain(more[i].number()) == 0) continue;
@@ -267,7 +277,7 @@ class Pricer {
                             : c.group == Group::ep ? RankGroup{ep, etp}
                                                    : RankGroup{etp, 1};
     const Lost lost = c.group == Group::tp ? Lost::tp_comm : Lost::ep_comm;
-    const N& sharded = has_experts() ? prices_.tp_exposed_experts : prices_.tp_exposed;
+    const N& sharded = block_.beside_experts ? prices_.tp_exposed_experts : prices_.tp_exposed;
     const N& exposed = c.group == Group::ep ? prices_.ep_exposed : c.group == Group::tp ? sharded : prices_.etp_exposed;
     const Seconds<N> alone = c.group == Group::ep ? prices_.exchange_rows(c.bytes(), block_.choice, group)
                                                   : prices_.collective(c.kind, c.bytes(), group);
@@ -295,9 +305,8 @@ class Pricer {
   }
   bool has_experts() const { return block_.choice.top_k > 0; }
 
-  // The host issues the kernels of a block, a third of them forward; where that takes as long as the kernels, the
-  // GPU waits. The longer of the two counts, with a soft corner: each direction by itself, for a shorter one must
-  // not lengthen the other.
+  // The host issues the kernels of a block, a third of them forward. Each direction waits by itself, for a shorter one
+  // must not lengthen the other.
   void add_host() {
     const N experts =
         leaf<N>(block_.local_experts, [] { return Origin{"experts on this GPU", "", "experts / ep", {}}; });
@@ -307,8 +316,14 @@ class Pricer {
     const N host = prices_.host_block * sublayers + prices_.host_expert * experts;
     if (plain(host) <= 0) return;
     constexpr double kForwardShare = 1.0 / 3;
-    wait_for_host(out_.forward, host * N(kForwardShare));
-    wait_for_host(out_.backward, host * N(1 - kForwardShare));
+    const Seconds<N> forward(host * N(kForwardShare)), backward(host * N(1 - kForwardShare));
+    if (prices_.host_runs_ahead) {  // over the other blocks of its stage, too
+      out_.host_forward = forward;
+      out_.host_backward = backward;
+      return;
+    }
+    put(out_.forward, Lost::launch, waiting_for_host(sum_of(out_.forward), forward));
+    put(out_.backward, Lost::launch, waiting_for_host(sum_of(out_.backward), backward));
   }
 
   // What a policy keeps on the host leaves beside the forward pass and comes back beside the backward pass.
@@ -318,16 +333,6 @@ class Pricer {
     }));
     const Seconds<N> rest(larger((moved / prices_.host_link - sum_of(busy)).number(), N(0.0)));
     put(busy, Lost::offload, named(rest, "transfer that compute does not hide", "s"));
-  }
-
-  static void wait_for_host(Parts<N>& busy, const N& host) {
-    constexpr double kCorner = 4;
-    const N gpu = sum_of(busy).number();
-    const double corner = corner_factor(plain(gpu), plain(host), kCorner);
-    const N together = larger(gpu, host) * leaf<N>(corner, [] {
-                         return Origin{"host and GPU wait for each other", "", "src/cost/kernels", {}};
-                       });
-    put(busy, Lost::launch, Seconds<N>(named(together - gpu, "waiting for the host", "s")));
   }
 
   const BlockCost& block_;
@@ -346,6 +351,8 @@ Piece<N> price_block(const BlockCost& block, const Recipe& recipe, bool is_layer
 
 template Seconds<double> sum_of(const Parts<double>&);
 template Seconds<Traced> sum_of(const Parts<Traced>&);
+template Seconds<double> waiting_for_host(const Seconds<double>&, const Seconds<double>&);
+template Seconds<Traced> waiting_for_host(const Seconds<Traced>&, const Seconds<Traced>&);
 template void add_to(Parts<double>&, const Parts<double>&, const double&);
 template void add_to(Parts<Traced>&, const Parts<Traced>&, const Traced&);
 template Piece<double> price_block(const BlockCost&, const Recipe&, bool, const Prices<double>&);

@@ -25,14 +25,20 @@ void add_to(Parts<N>& sum, const Parts<N>& more, const N& times);
 template <class N>
 struct PieceSums {
   Seconds<N> forward_sum, backward_sum;
-  Seconds<N> weights_sum;        // of backward: products and additions of the gradients of weights
-  double dense = 0, expert = 0;  // parameters on this GPU, before optimizer states or weights are sharded
-  double tensors = 0;            // that hold them
+  Seconds<N> host_forward, host_backward;  // of the host, issuing its kernels, where it runs ahead of the GPU
+  Seconds<N> weights_sum;                  // of backward: products and additions of the gradients of weights
+  double dense = 0, expert = 0;            // parameters on this GPU, before optimizer states or weights are sharded
+  double tensors = 0;                      // that hold them
 };
 template <class N>
 struct Piece : PieceSums<N> {
   Parts<N> forward{}, backward{};  // backward: with what is recomputed in it, under Lost::recompute
 };
+
+// What a GPU that is busy so long waits for the host that issues its kernels: the longer of the two counts, with a soft
+// corner.
+template <class N>
+Seconds<N> waiting_for_host(const Seconds<N>& gpu, const Seconds<N>& host);
 
 // `block` has been analysed under `recipe`; `is_layer`: not the embedding, not the head.
 template <class N>
