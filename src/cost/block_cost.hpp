@@ -109,6 +109,7 @@ struct WorkItem {
   ProductShape shape;        // of weight products
   double query_tiles = 0;    // fused attention: sequences x heads x tokens of this GPU / 128
   double head_dim = 0;       // attention: of the products over it
+  bool latent = false;       // attention: values narrower than keys
   double key_bytes = 0;      // attention: of this GPU's keys and values; a scan: of all that it reads
   double query_bytes = 0;    // attention: of its queries and results; a scan: of its result
   int backward_passes = 0;   // gradients computed: inputs with gradient + trained weights

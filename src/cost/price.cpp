@@ -134,15 +134,18 @@ template <class N>
 void set_attention(Prices<N>& out, const Reader<N>& r, const Recipe& recipe, const Cluster& cluster) {
   const std::string kernel = kernel_prefix(recipe.attention);
   out.attention_peak = out.half_peak;
-  static constexpr const char* kWidths[] = {"_64", "_128", "_256"};
-  for (int i = 0; i < 3; ++i) {
-    out.attention_share[i] = r.gpu(kernel + kWidths[i]) * r.gpu("attention_clock");
+  // Of latent attention only one kernel was measured; the others run it as their widest.
+  const bool measured = kernel == "cudnn";
+  const char* const widths[] = {"_64", "_128", "_256", measured ? "_mla" : "_256"};
+  for (int i = 0; i < 4; ++i) {
+    out.attention_share[i] = r.gpu(kernel + widths[i]) * r.gpu("attention_clock");
     if (recipe.fp8_attention) out.attention_share[i] = out.attention_share[i] * r.gpu("fp8_attention");
-    out.attention_law[i].diagonal = r.gpu_plain(kernel + "_diagonal");
+    out.attention_law[i].diagonal = r.gpu_plain(kernel + (i == 3 && measured ? "_mla_diagonal" : "_diagonal"));
     out.attention_law[i].tail = r.gpu_plain(kernel + "_tail");
     out.attention_law[i].sms = cluster.datum("sm_count").value.value_or(r.gpu_plain("sm_count"));
   }
   out.attention_backward = r.gpu("attention_backward");
+  out.attention_backward_latent = r.gpu("attention_backward_mla");
   out.attention_sinks = r.gpu("attention_sinks");
 }
 
@@ -249,8 +252,8 @@ Prices<N> prices(const Cluster& cluster, const Stack& stack, const Recipe& recip
   out.layers = product_price(r, recipe.precision, cluster);
   out.head = product_price(r, half, cluster);
   const N software = recipe.compile ? r.stack("passes_compiled") : r.stack("passes");
-  out.passes =
-      BytesPerSecond<N>(r.datum("memory_bandwidth", "memory bandwidth", "B/s") * r.gpu("pass_share") / software);
+  out.fused_passes = BytesPerSecond<N>(r.datum("memory_bandwidth", "memory bandwidth", "B/s") * r.gpu("pass_share"));
+  out.passes = BytesPerSecond<N>(out.fused_passes.number() / software);
   set_attention(out, r, recipe, cluster);
   set_links(out, r, cluster);
   set_habits(out, r, recipe);
@@ -259,12 +262,12 @@ Prices<N> prices(const Cluster& cluster, const Stack& stack, const Recipe& recip
 }
 
 template <class N>
-AttentionPrice<N> Prices<N>::attention(double head_dim) const {
-  const int at = head_dim <= 96 ? 0 : head_dim <= 160 ? 1 : 2;
+AttentionPrice<N> Prices<N>::attention(double head_dim, bool latent) const {
+  const int at = latent ? 3 : head_dim <= 96 ? 0 : head_dim <= 160 ? 1 : 2;
   AttentionPrice<N> out;
   out.law = attention_law[at];
   out.forward = attention_peak * attention_share[at];
-  out.backward = out.forward * attention_backward;
+  out.backward = out.forward * (latent ? attention_backward_latent : attention_backward);
   return out;
 }
 
@@ -285,6 +288,11 @@ Seconds<N> Prices<N>::product(const ProductPrice<N>& how, const GemmShape& s, do
 template <class N>
 Seconds<N> Prices<N>::pass(double bytes, const char* what) const {
   return Bytes<N>(read_off<N>(bytes, what, "B")) / passes;
+}
+
+template <class N>
+Seconds<N> Prices<N>::cast(double elements) const {
+  return Bytes<N>(read_off<N>(elements, "elements quantised", "")) / fused_passes * cast_bytes;
 }
 
 namespace {

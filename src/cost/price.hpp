@@ -43,7 +43,8 @@ struct Prices {
   FlopsPerSecond<N> half_peak;                   // dense, bf16 or fp16: what unquantised products run in
   ProductPrice<N> layers;                        // products of layers, in the recipe's precision
   ProductPrice<N> head;                          // products that stay in 16 bits: output layer, routers
-  BytesPerSecond<N> passes;                      // memory-bound passes
+  BytesPerSecond<N> passes;                      // memory-bound passes, as this software makes them
+  BytesPerSecond<N> fused_passes;                // kernels of one pass whatever the software: quantisation
   BytesPerSecond<N> scaleup, scaleout;           // what a link delivers, per GPU and direction
   BytesPerSecond<N> scaleout_pairs;              // the same to each rank by itself: exchanges of rows
   Seconds<N> scaleup_latency, scaleout_latency;  // per collective; times log2(ranks) across nodes
@@ -96,10 +97,11 @@ struct Prices {
   bool host_runs_ahead = false;
   bool deduplicated = false;  // one copy of a row per rank (node) that needs it, not per expert
 
-  AttentionPrice<N> attention(double head_dim) const;
+  AttentionPrice<N> attention(double head_dim, bool latent) const;
   // t(m, k, n): reads both factors, writes the result of `out_width` bytes.
   Seconds<N> product(const ProductPrice<N>& how, const GemmShape& shape, double out_width) const;
   Seconds<N> pass(double bytes, const char* what) const;
+  Seconds<N> cast(double elements) const;  // to scaled operands: `cast_bytes` an element
   // Bytes per second that one GPU of a group has for ring-like collectives: all ranks of the group in one
   // node share the node's links out of it.
   BytesPerSecond<N> bandwidth(const RankGroup& group) const;
@@ -112,10 +114,10 @@ struct Prices {
 
   // Constants by head width, for `attention`.
   FlopsPerSecond<N> attention_peak;
-  N attention_share[3];  // head widths up to 64, 128, 256
-  N attention_backward;
+  N attention_share[4];  // head widths up to 64, 128, 256; latent attention, whose keys are wider than its values
+  N attention_backward, attention_backward_latent;  // rate of backward over forward
   N attention_sinks;  // share of the rate that kernels with one more logit per head keep
-  AttentionLaw attention_law[3];
+  AttentionLaw attention_law[4];
 };
 
 // Micro-batches add their gradients up in a buffer. With sharded weights and one stage each is reduced at once; a

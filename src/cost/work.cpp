@@ -98,6 +98,7 @@ void add_attention(WorkItem& item, const Block& block, const Op& op, const Exten
   const Operand& query = op.in[0];
   item.head_dim = extents[query.axes.has(Axis::head_dim) ? Axis::head_dim : Axis::value_dim].real();
   if (op.kind == Kind::product2) return;
+  item.latent = extents[Axis::value_dim].real() < item.head_dim;
   constexpr double kTileRows = 128;
   const Axes rows = query.axes.without("deno");
   item.query_tiles = local(rows, extents, setting.mesh) / kTileRows;

@@ -21,23 +21,31 @@ std::string quoted_if_needed(const std::string& word) {
   return word.find_first_of(" ()") == std::string::npos ? word : "'" + word + "'";
 }
 
-// The request as the command line that gives the same recipe. Values that the machine's data are
-// replaced by (a capped card, a stated network) have no flag and are listed apart.
-std::string command_line(const RowRequest& row) {
+// The request as the command line that gives the same recipe, to be copied: words stay whole, lines end in backslashes.
+// Values that the machine's data are replaced by (a capped card, a stated network) have no flag and are listed apart.
+std::string command_text(const RowRequest& row) {
   const auto or_unknown = [](const std::string& word) { return word.empty() ? std::string("?") : word; };
-  std::string out = "preflop estimate " + quoted_if_needed(or_unknown(row.request.model)) + " --on " +
-                    quoted_if_needed(or_unknown(row.request.on));
-  if (!row.stack.empty() && !row.request.keys.contains("stack")) out.append(" --stack ").append(row.stack);
+  std::vector<std::string> words = {"preflop estimate", quoted_if_needed(or_unknown(row.request.model)),
+                                    "--on " + quoted_if_needed(or_unknown(row.request.on))};
+  if (!row.stack.empty() && !row.request.keys.contains("stack")) words.push_back("--stack " + row.stack);
   for (const auto& [key, value] : row.request.keys) {
     std::string flag = key;
     for (char& c : flag) c = c == '_' ? '-' : c;
-    if (key == "sp") {
-      out += value == "true" ? " --sp" : " --no-sp";
+    if (value == "true" || value == "false") {  // a switch takes no value
+      words.push_back((value == "true" ? "--" : "--no-") + flag);
     } else {
-      out += " --" + flag + " " + value;
+      words.push_back("--" + flag + " " + quoted_if_needed(value));
     }
   }
-  return out;
+  std::string out, line;
+  for (const std::string& word : words) {
+    if (!line.empty() && line.size() + word.size() + 5 > text::kColumns) {
+      out += "  " + line + " \\\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return out + "  " + line + "\n";
 }
 
 std::string exact_amount(const Entry& e, const std::optional<double>& v) {
@@ -89,7 +97,7 @@ std::string explain_row_text(const Row& row, const Explained& explained) {
   if (explained.contradiction)
     out +=
         "\n" + section("Contradicted by " + explained.contradiction->against, {explained.contradiction->reason}, "-");
-  out += "\n" + section("The row as a command", {command_line(r)}, "-");
+  out += "\nThe row as a command\n" + command_text(r);
   std::vector<std::string> machine;
   if (r.capacity_bytes) machine.push_back("capacity " + text::gib(*r.capacity_bytes));
   if (r.scaleout) machine.push_back("network " + text::bytes_si(*r.scaleout) + "/s a GPU and direction");

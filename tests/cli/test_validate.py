@@ -3,6 +3,8 @@ import csv
 import json
 import os
 import pathlib
+import re
+import shlex
 import subprocess
 import tempfile
 import time
@@ -98,6 +100,24 @@ class Options(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         for part in ("preflop estimate megatron-22b", "time.step_seconds", "1.100 s", "Memory by stage"):
             self.assertIn(part, done.stdout)
+
+    def test_the_row_as_a_command_gives_the_row(self):
+        rows = json.loads(run("--json").stdout)["rows"]
+        seen = 0
+        for source in sorted({r["source"] for r in rows}):
+            like = [r for r in rows if r["source"] == source and r["metric"] == "time.step_seconds" and not r["skipped"]]
+            for row in like[:: max(1, len(like) // 3)]:
+                text = run("--explain", row["id"]).stdout
+                if "With the machine's values" in text:
+                    continue
+                command = re.search(r"The row as a command\n((?:  .*\n)+)", text).group(1)
+                self.assertTrue(all(len(line) <= 80 for line in command.splitlines() if " --" in line[:40]), command)
+                command = command.replace("preflop estimate", shlex.quote(PREFLOP) + " estimate", 1)
+                done = subprocess.run(command.rstrip() + " --json", shell=True, capture_output=True, text=True, timeout=60)
+                self.assertIn(done.returncode, (0, 3), (row["id"], done.stderr))
+                self.assertAlmostEqual(json.loads(done.stdout)["step"]["seconds"], row["predicted"], delta=1e-9 * row["predicted"])
+                seen += 1
+        self.assertGreater(seen, 20)
 
     def test_names_that_are_not_there(self):
         for args, hint in ((("--source", "simumax"), "simumax-b200"), (("--explain", "korthikanti-22b-sp-se"), "korthikanti-22b-sp-sel")):

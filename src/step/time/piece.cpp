@@ -176,7 +176,7 @@ class Pricer {
   void add_casts(std::size_t i) {
     const WorkItem& w = block_.work[i];
     const bool expert = group(w.tag) == "exp";
-    const N bytes = expert ? prices_.cast_bytes * prices_.expert_passes : prices_.cast_bytes;
+    const N times = expert ? prices_.expert_passes : N(1.0);
     double results = w.shape.results;
     for (std::size_t j = i + 1; j < block_.work.size(); ++j) {
       const WorkItem& other = block_.work[j];
@@ -188,8 +188,7 @@ class Pricer {
             ? Seconds<N>(leaf<N>(w.shape.groups, [] { return Origin{"experts on this GPU", "", "experts / ep", {}}; }) *
                          prices_.expert_cast_launch)
             : Seconds<N>(N(0.0));
-    put(w, Lost::memory_bound, prices_.pass(w.shape.inputs, "elements quantised") * bytes + each,
-        prices_.pass(results, "elements quantised") * bytes + each);
+    put(w, Lost::memory_bound, prices_.cast(w.shape.inputs) * times + each, prices_.cast(results) * times + each);
   }
 
   double visible(const WorkItem& w, Visible rule) const {
@@ -206,7 +205,7 @@ class Pricer {
     const double cp = static_cast<double>(recipe_.layout.cp);
     const double own = static_cast<double>(recipe_.seq) / (prices_.ring_attention ? cp : 1);
     const double seq = std::min(own, 2 * keys);
-    const AttentionPrice<N> how = prices_.attention(w.head_dim);
+    const AttentionPrice<N> how = prices_.attention(w.head_dim, w.latent);
     const Flops<N> flops(leaf<N>(w.per_key * keys, [] {
       return Origin{"FLOPs of the causal half", "FLOP", "read off the operator's axes", {}};
     }));
