@@ -144,7 +144,7 @@ void set_attention(Prices<N>& out, const Reader<N>& r, const Recipe& recipe, con
     out.attention_law[i].tail = r.gpu_plain(kernel + "_tail");
     out.attention_law[i].sms = cluster.datum("sm_count").value.value_or(r.gpu_plain("sm_count"));
   }
-  out.attention_backward = r.gpu("attention_backward");
+  out.attention_backward = r.gpu(kernel == "fa1" ? "fa1_backward" : "attention_backward");
   out.attention_backward_latent = r.gpu("attention_backward_mla");
   out.attention_sinks = r.gpu("attention_sinks");
 }
@@ -195,7 +195,7 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   const N left = whole ? N(0.0) : parts ? r.stack("gap_in_graphs") : N(1.0);
   out.gap = Seconds<N>(r.stack("gap") * left);
   const bool in_place = recipe.loss == LossKind::fused || recipe.loss == LossKind::fused_linear;
-  out.loss_bytes = in_place ? r.stack("loss_bytes_fused") : r.stack("loss_bytes");
+  out.loss_bytes = r.stack(in_place ? "loss_bytes_fused" : recipe.compile ? "loss_bytes_compiled" : "loss_bytes");
   const bool quantised_gather = recipe.precision == "fp8-tensorwise" && r.stack_plain("gather8_width") > 0;
   out.gather_width = quantised_gather ? r.stack_plain("gather8_width") : recipe.activation_width();
   out.reduce_width = r.stack_plain("reduce_width");
@@ -252,8 +252,8 @@ Prices<N> prices(const Cluster& cluster, const Stack& stack, const Recipe& recip
   out.layers = product_price(r, recipe.precision, cluster);
   out.head = product_price(r, half, cluster);
   const N software = recipe.compile ? r.stack("passes_compiled") : r.stack("passes");
-  out.fused_passes = BytesPerSecond<N>(r.datum("memory_bandwidth", "memory bandwidth", "B/s") * r.gpu("pass_share"));
-  out.passes = BytesPerSecond<N>(out.fused_passes.number() / software);
+  out.kernels = BytesPerSecond<N>(r.datum("memory_bandwidth", "memory bandwidth", "B/s") * r.gpu("pass_share"));
+  out.passes = BytesPerSecond<N>(out.kernels.number() / software);
   set_attention(out, r, recipe, cluster);
   set_links(out, r, cluster);
   set_habits(out, r, recipe);
@@ -292,7 +292,12 @@ Seconds<N> Prices<N>::pass(double bytes, const char* what) const {
 
 template <class N>
 Seconds<N> Prices<N>::cast(double elements) const {
-  return Bytes<N>(read_off<N>(elements, "elements quantised", "")) / fused_passes * cast_bytes;
+  return Bytes<N>(read_off<N>(elements, "elements quantised", "")) / kernels * cast_bytes;
+}
+
+template <class N>
+Seconds<N> Prices<N>::loss(double logits) const {
+  return Bytes<N>(read_off<N>(logits, "logits", "")) / kernels * loss_bytes;
 }
 
 namespace {

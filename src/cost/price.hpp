@@ -44,7 +44,7 @@ struct Prices {
   ProductPrice<N> layers;                        // products of layers, in the recipe's precision
   ProductPrice<N> head;                          // products that stay in 16 bits: output layer, routers
   BytesPerSecond<N> passes;                      // memory-bound passes, as this software makes them
-  BytesPerSecond<N> fused_passes;                // kernels of one pass whatever the software: quantisation
+  BytesPerSecond<N> kernels;                     // kernels whose bytes are counted one by one: casts, the loss
   BytesPerSecond<N> scaleup, scaleout;           // what a link delivers, per GPU and direction
   BytesPerSecond<N> scaleout_pairs;              // the same to each rank by itself: exchanges of rows
   Seconds<N> scaleup_latency, scaleout_latency;  // per collective; times log2(ranks) across nodes
@@ -102,6 +102,7 @@ struct Prices {
   Seconds<N> product(const ProductPrice<N>& how, const GemmShape& shape, double out_width) const;
   Seconds<N> pass(double bytes, const char* what) const;
   Seconds<N> cast(double elements) const;  // to scaled operands: `cast_bytes` an element
+  Seconds<N> loss(double logits) const;    // `loss_bytes` a logit
   // Bytes per second that one GPU of a group has for ring-like collectives: all ranks of the group in one
   // node share the node's links out of it.
   BytesPerSecond<N> bandwidth(const RankGroup& group) const;
@@ -116,7 +117,7 @@ struct Prices {
   FlopsPerSecond<N> attention_peak;
   N attention_share[4];  // head widths up to 64, 128, 256; latent attention, whose keys are wider than its values
   N attention_backward, attention_backward_latent;  // rate of backward over forward
-  N attention_sinks;  // share of the rate that kernels with one more logit per head keep
+  N attention_sinks;                                // share of the rate that kernels with one more logit per head keep
   AttentionLaw attention_law[4];
 };
 

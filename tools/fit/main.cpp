@@ -7,7 +7,11 @@
 //   preflop-fit DATA/time.csv --leave model   errors of rows whose model (source, gpu) no fit has seen
 //   preflop-fit DATA/time.csv --unseen        errors of GPUs of which the fit has seen no row
 //   preflop-fit DATA/time.csv --docs PAGE     errors in the fit and left out, and the parameters, as a page
+<<<<<<< HEAD
 //   --apart                                   only rows that stand apart (TPUs, JAX) and their parameters
+=======
+//   --only WORD  parameters whose owner contains WORD move, from where they are (to look at one stack)
+>>>>>>> 77d227d (The loss counts its kernels' bytes whatever the software; FlashAttention 1 runs backward at its own rate; preflop-fit --only)
 //   --rows                                    every row: id, predicted / measured - 1
 #include <algorithm>
 #include <cmath>
@@ -128,12 +132,23 @@ int run(const std::vector<std::string>& args) {
     const Parameter& p = parameters.all()[i];
     if (p.fitted && (!has("--apart") || is_apart(p))) parameters.set(i, p.prior);
   }
+<<<<<<< HEAD
   // Those that stand apart come after all others, whose parameters they take as they are.
   for (const std::vector<Run>* runs : {&*usual, &*apart}) {
     if (has("--apart") && runs == &*usual) continue;
     if (has("--bands")) {
       set_bands(parameters, *runs, left_out(parameters, *runs, folds_by(*runs, "model")));
       continue;
+=======
+  const auto only = std::find(args.begin(), args.end(), "--only");
+  if (only != args.end() && only + 1 != args.end()) {
+    const auto named = [&](const Parameter& p) { return p.owner.find(*(only + 1)) != std::string::npos; };
+    solve(parameters, *runs, [](const Run&) { return true; }, {.steps = 60, .free = named});
+  } else if (!has("--score")) {
+    // From the priors, so that the result does not depend on the file's values.
+    for (std::size_t i = 0; i < parameters.all().size(); ++i) {
+      if (parameters.all()[i].fitted) parameters.set(i, parameters.all()[i].prior);
+>>>>>>> 77d227d (The loss counts its kernels' bytes whatever the software; FlashAttention 1 runs backward at its own rate; preflop-fit --only)
     }
     if (!left.empty()) {
       report(*runs, left_out(parameters, *runs, folds_by(*runs, left)), has("--rows"));

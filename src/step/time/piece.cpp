@@ -168,7 +168,7 @@ class Pricer {
   // The cross-entropy's passes over the logits, two of three parts forward.
   void add_loss(const WorkItem& w) {
     constexpr double kForward = 2.0 / 3;
-    const Seconds<N> all = prices_.pass(w.forward_bytes / recipe_.activation_width(), "logits") * prices_.loss_bytes;
+    const Seconds<N> all = prices_.loss(w.forward_bytes / recipe_.activation_width());
     put(w, Lost::logits, all * N(kForward), all * N(1 - kForward));
   }
 
