@@ -7,11 +7,8 @@
 //   preflop-fit DATA/time.csv --leave model   errors of rows whose model (source, gpu) no fit has seen
 //   preflop-fit DATA/time.csv --unseen        errors of GPUs of which the fit has seen no row
 //   preflop-fit DATA/time.csv --docs PAGE     errors in the fit and left out, and the parameters, as a page
-<<<<<<< HEAD
 //   --apart                                   only rows that stand apart (TPUs, JAX) and their parameters
-=======
-//   --only WORD  parameters whose owner contains WORD move, from where they are (to look at one stack)
->>>>>>> 77d227d (The loss counts its kernels' bytes whatever the software; FlashAttention 1 runs backward at its own rate; preflop-fit --only)
+//   --only WORD                               parameters whose owner contains WORD move, from where they are
 //   --rows                                    every row: id, predicted / measured - 1
 #include <algorithm>
 #include <cmath>
@@ -91,6 +88,12 @@ void print_unseen(const TimeParameters& parameters, const std::vector<Run>& runs
   }
 }
 
+// What stands after a flag; empty without it.
+std::string value_of(const std::vector<std::string>& args, const char* flag) {
+  const auto at = std::find(args.begin(), args.end(), flag);
+  return at != args.end() && at + 1 != args.end() ? *(at + 1) : "";
+}
+
 int run(const std::vector<std::string>& args) {
   const auto has = [&](const char* flag) { return std::find(args.begin(), args.end(), flag) != args.end(); };
   if (args.empty() || args[0].starts_with("--")) {
@@ -114,47 +117,36 @@ int run(const std::vector<std::string>& args) {
     std::fprintf(stderr, "%s\n", (!usual ? usual.error() : apart.error()).text().c_str());
     return 2;
   }
-  const auto docs = std::find(args.begin(), args.end(), "--docs");
-  if (docs != args.end() && docs + 1 != args.end()) {
+  if (const std::string docs = value_of(args, "--docs"); !docs.empty()) {
     const std::string text_of_page = page(parameters, *usual, *apart);  // before the old page is gone
-    std::ofstream(*(docs + 1), std::ios::binary) << text_of_page;
+    std::ofstream(docs, std::ios::binary) << text_of_page;
     return 0;
   }
   if (has("--unseen")) {
     print_unseen(parameters, *usual, has("--rows"));
     return 0;
   }
-  const auto leave = std::find(args.begin(), args.end(), "--leave");
-  const std::string left = leave != args.end() && leave + 1 != args.end() ? *(leave + 1) : "";
+  const std::string left = value_of(args, "--leave"), only = value_of(args, "--only");
   const bool fits = left.empty() && !has("--bands") && !has("--score");
   // From the priors, so that the result does not depend on the file's values.
-  for (std::size_t i = 0; fits && i < parameters.all().size(); ++i) {
+  for (std::size_t i = 0; fits && only.empty() && i < parameters.all().size(); ++i) {
     const Parameter& p = parameters.all()[i];
     if (p.fitted && (!has("--apart") || is_apart(p))) parameters.set(i, p.prior);
   }
-<<<<<<< HEAD
+  Options options{.steps = 120};
+  if (!only.empty()) options.free = [&](const Parameter& p) { return p.owner.find(only) != std::string::npos; };
   // Those that stand apart come after all others, whose parameters they take as they are.
   for (const std::vector<Run>* runs : {&*usual, &*apart}) {
     if (has("--apart") && runs == &*usual) continue;
     if (has("--bands")) {
       set_bands(parameters, *runs, left_out(parameters, *runs, folds_by(*runs, "model")));
       continue;
-=======
-  const auto only = std::find(args.begin(), args.end(), "--only");
-  if (only != args.end() && only + 1 != args.end()) {
-    const auto named = [&](const Parameter& p) { return p.owner.find(*(only + 1)) != std::string::npos; };
-    solve(parameters, *runs, [](const Run&) { return true; }, {.steps = 60, .free = named});
-  } else if (!has("--score")) {
-    // From the priors, so that the result does not depend on the file's values.
-    for (std::size_t i = 0; i < parameters.all().size(); ++i) {
-      if (parameters.all()[i].fitted) parameters.set(i, parameters.all()[i].prior);
->>>>>>> 77d227d (The loss counts its kernels' bytes whatever the software; FlashAttention 1 runs backward at its own rate; preflop-fit --only)
     }
     if (!left.empty()) {
       report(*runs, left_out(parameters, *runs, folds_by(*runs, left)), has("--rows"));
       continue;
     }
-    if (fits) solve(parameters, *runs, [](const Run&) { return true; }, {.steps = 120});
+    if (fits) solve(parameters, *runs, [](const Run&) { return true; }, options);
     report(*runs, errors_of(parameters, *runs), has("--rows"));
     print_parameters(parameters, *runs);
   }

@@ -9,16 +9,10 @@
 namespace preflop::fit {
 
 struct Options {
-  int steps = 12;       // of Gauss-Newton, at most
-<<<<<<< HEAD
-  double noise = 0.04;  // of one row, relative
-  double elbow = 0.06;  // residuals beyond count linearly
-  // Parameters that move; the others stay as they are. Empty: all that runs of this kind are fitted to.
-=======
+  int steps = 12;         // of Gauss-Newton, at most
   double noise = 0.0231;  // of one row, relative
-  double elbow = 0.02;  // residuals beyond count linearly, as the mean absolute error that predictions are judged by
-  // Parameters that move; the others stay as they are. Empty: all.
->>>>>>> ac9b228 (Latent attention has its measured rate, casts cost one pass on every stack, the fit minimises nearly the mean absolute error; a row's command can be run as printed)
+  double elbow = 0.02;    // residuals beyond count linearly, as the mean absolute error that predictions are judged by
+  // Parameters that move; the others stay as they are. Empty: all that runs of this kind are fitted to.
   std::function<bool(const Parameter&)> free = {};
 };
 
