@@ -1,7 +1,9 @@
 #include "src/validate/order.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <string_view>
 
 namespace preflop {
 
@@ -31,6 +33,13 @@ JobOrder order_of(const std::vector<const Entry*>& layouts) {
 }
 
 }  // namespace
+
+bool marked(const Entry& entry) {
+  static constexpr std::string_view kMarks[] = {"outlier", "placement"};
+  return entry.flags && std::any_of(entry.flags->begin(), entry.flags->end(), [](const std::string& flag) {
+           return std::find(std::begin(kMarks), std::end(kMarks), flag) != std::end(kMarks);
+         });
+}
 
 std::vector<JobOrder> job_orders(const std::vector<Entry>& entries, std::size_t least) {
   std::map<std::pair<std::string, std::string>, std::vector<const Entry*>> jobs;

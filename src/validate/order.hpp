@@ -17,6 +17,9 @@ struct JobOrder {
   double regret = 0;      // the time of the layout predicted fastest, over that of the fastest, less one
 };
 
+// Rows of which their tables say that the time has another cause than the layout: an outlier, where the job was placed.
+bool marked(const Entry& entry);
+
 // Jobs of at least so many layouts whose step times were measured and predicted, by source and job.
 std::vector<JobOrder> job_orders(const std::vector<Entry>& entries, std::size_t least = 5);
 

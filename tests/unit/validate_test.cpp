@@ -396,5 +396,14 @@ TEST(Validate, OrderOfLayouts) {
   EXPECT_EQ(job_orders(entries, 2).size(), 1U);
 }
 
+TEST(Validate, MarkedRowsAreTold) {
+  Entry e;
+  EXPECT_FALSE(marked(e));
+  for (const auto& [flag, is] : {std::pair{"one-sample", false}, {"placement", true}, {"outlier", true}}) {
+    e.flags = std::make_shared<const std::vector<std::string>>(std::vector<std::string>{"old-flops", flag});
+    EXPECT_EQ(marked(e), is) << flag;
+  }
+}
+
 }  // namespace
 }  // namespace preflop
