@@ -199,7 +199,7 @@ TEST(Units, TakeTheTimeOfFull) {
   const Estimate full = estimate<double>(run_some("megatron", RecomputeLayers::all, 0, 2).a, cluster);
   const Case units = run_some("megatron", RecomputeLayers::units, 4, 2);
   const Estimate e = estimate<double>(units.a, cluster);
-  EXPECT_EQ(e.step->seconds.number(), full.step->seconds.number());
+  EXPECT_DOUBLE_EQ(e.step->seconds.number(), full.step->seconds.number());
   const Convention* hfu = find_convention("hfu");
   EXPECT_EQ(flops_per_token<double>(units.a, *hfu, true).number(),
             flops_per_token<double>(run_some("megatron", RecomputeLayers::all, 0, 2).a, *hfu, true).number());
