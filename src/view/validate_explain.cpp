@@ -102,6 +102,8 @@ std::string explain_row_text(const Row& row, const Explained& explained) {
   if (r.capacity_bytes) machine.push_back("capacity " + text::gib(*r.capacity_bytes));
   if (r.scaleout) machine.push_back("network " + text::bytes_si(*r.scaleout) + "/s a GPU and direction");
   if (r.slice) machine.push_back("slices of " + std::to_string(*r.slice) + " TPUs");
+  if (r.slice) machine.push_back("slices of " + std::to_string(*r.slice) + " TPUs");
+  if (r.sustained) machine.push_back("large products sustain " + text::fixed(*r.sustained / 1e12, 0) + " TFLOP/s");
   if (!machine.empty()) out += section("With the machine's values that the row states", machine, "-");
   out += section("Not stated, assumed", r.assumed, "nothing");
   out += section("Stated, but not in the recipe", r.not_modelled, "nothing");

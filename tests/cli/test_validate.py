@@ -115,7 +115,7 @@ class Options(unittest.TestCase):
                 command = command.replace("preflop estimate", shlex.quote(PREFLOP) + " estimate", 1)
                 done = subprocess.run(command.rstrip() + " --json", shell=True, capture_output=True, text=True, timeout=60)
                 self.assertIn(done.returncode, (0, 3), (row["id"], done.stderr))
-                self.assertAlmostEqual(json.loads(done.stdout)["step"]["seconds"], row["predicted"], delta=1e-9 * row["predicted"])
+                self.assertAlmostEqual(json.loads(done.stdout)["step"]["seconds"], row["predicted"], delta=1e-9 * row["predicted"], msg=command)
                 seen += 1
         self.assertGreater(seen, 20)
 
