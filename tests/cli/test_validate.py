@@ -111,7 +111,8 @@ class Options(unittest.TestCase):
                 if "With the machine's values" in text:
                     continue
                 command = re.search(r"The row as a command\n((?:  .*\n)+)", text).group(1)
-                self.assertTrue(all(len(line) <= 80 for line in command.splitlines() if " --" in line[:40]), command)
+                for line in command.splitlines():  # only a word of its own may be too long
+                    self.assertTrue(len(line) <= 80 or len(line.strip(" \\").split()) <= 2 or line.startswith("  preflop"), line)
                 command = command.replace("preflop estimate", shlex.quote(PREFLOP) + " estimate", 1)
                 done = subprocess.run(command.rstrip() + " --json", shell=True, capture_output=True, text=True, timeout=60)
                 self.assertIn(done.returncode, (0, 3), (row["id"], done.stderr))
