@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string_view>
 
 namespace preflop {
@@ -11,14 +12,20 @@ namespace {
 
 constexpr double kApart = 1.03;
 
+std::size_t different(const std::vector<const Entry*>& rows) {
+  std::set<std::string_view> layouts;
+  for (const Entry* row : rows) layouts.insert(row->layout);
+  return layouts.size();
+}
+
 JobOrder order_of(const std::vector<const Entry*>& layouts) {
-  JobOrder out{layouts.front()->source, layouts.front()->job, layouts.size()};
+  JobOrder out{layouts.front()->source, layouts.front()->job, different(layouts)};
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     for (std::size_t k = i + 1; k < layouts.size(); ++k) {
       const bool first = *layouts[i]->measured < *layouts[k]->measured;
       const Entry& fast = first ? *layouts[i] : *layouts[k];
       const Entry& slow = first ? *layouts[k] : *layouts[i];
-      if (*slow.measured <= *fast.measured * kApart) continue;
+      if (fast.layout == slow.layout || *slow.measured <= *fast.measured * kApart) continue;
       ++out.pairs;
       out.right += *fast.predicted < *slow.predicted ? 1.0 : *fast.predicted == *slow.predicted ? 0.5 : 0.0;
     }
@@ -50,7 +57,7 @@ std::vector<JobOrder> job_orders(const std::vector<Entry>& entries, std::size_t 
   }
   std::vector<JobOrder> out;
   for (const auto& [key, layouts] : jobs) {
-    if (layouts.size() >= least) out.push_back(order_of(layouts));
+    if (different(layouts) >= least) out.push_back(order_of(layouts));
   }
   return out;
 }

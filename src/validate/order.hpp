@@ -11,10 +11,10 @@ namespace preflop {
 
 struct JobOrder {
   std::string source, job;
-  std::size_t layouts = 0;
-  std::size_t pairs = 0;  // of layouts whose measured times are more than 3 % apart
-  double right = 0;       // of these, predicted in their order; a tie counts half
-  double regret = 0;      // the time of the layout predicted fastest, over that of the fastest, less one
+  std::size_t layouts = 0;  // that differ
+  std::size_t pairs = 0;    // of rows of two layouts whose measured times are more than 3 % apart
+  double right = 0;         // of these, predicted in their order; a tie counts half
+  double regret = 0;        // the time of the layout predicted fastest, over that of the fastest, less one
 };
 
 // Rows of which their tables say that the time has another cause than the layout: an outlier, where the job was placed.

@@ -4,11 +4,20 @@
 #include <cmath>
 
 #include "src/base/decimal.hpp"
+#include "src/stack/stack_reader.hpp"
 #include "src/step/memory.hpp"
 
 namespace preflop {
 
 namespace {
+
+std::string layout_text(const Recipe& r) {
+  const Layout& l = r.layout;
+  std::string out = l.schedule + " " + recompute_text(r.recompute);
+  for (const std::int64_t n : {l.tp, l.cp, l.dp, l.pp, l.vpp, l.ep, l.etp, std::int64_t{l.zero}, l.hsdp, r.micro_batch})
+    out += " " + std::to_string(n);
+  return out;
+}
 
 using From = Reading::From;
 
@@ -144,6 +153,7 @@ const Validator::Predicted& Validator::predict(const RowRequest& row) {
   p.verdict = e.memory.verdict;
   p.job = e.model.name + " on " + std::to_string(e.cluster.gpus) + " x " + e.cluster.gpu.id + ", sequence " +
           std::to_string(e.recipe.seq) + ", batch " + std::to_string(e.recipe.global_batch) + ", " + e.recipe.precision;
+  p.layout = layout_text(e.recipe);
   p.gpus = static_cast<double>(e.cluster.gpus);
   p.tokens = static_cast<double>(e.recipe.global_batch) * static_cast<double>(e.recipe.seq);
   p.palm = e.compute.model.number();
@@ -214,6 +224,7 @@ Entry Validator::entry(const Reading& r, const Predicted& p, const RowRequest& r
   if (r.metric == "time.step_seconds") out.measured = stated_seconds(r, row.step_tokens, row.seq, row.gpus);
   if (out.skip) return out;
   out.job = p.job;
+  out.layout = p.layout;
   if (r.from == From::verdict) {
     judge(out, p.verdict, r.value > 0);
   } else if (r.metric == "time.step_seconds") {

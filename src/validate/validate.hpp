@@ -18,6 +18,7 @@ struct Entry {
   std::string id;
   std::string source;  // stem of the row's file
   std::string job;     // what is trained on what, all but the layout; empty: not predicted
+  std::string layout;  // its sizes, schedule and recomputation: one release's figure beside another's has the same
   std::string group;   // whose errors belong together: "time dense", "time moe", "memory megatron allocated",
                        // "memory allocated or reserved", "memory device", "fit"
   std::string metric;  // time.step_seconds, memory.allocated|reserved|device, fit.verdict
@@ -75,7 +76,7 @@ class Validator {
   struct Predicted {
     Skip skip;
     std::optional<double> seconds, low, high;
-    std::string no_time, job;
+    std::string no_time, job, layout;
     double allocated = 0, reserved = 0, device = 0;
     double first_node = 0;  // device memory of the fullest stage that has a GPU on the first node
     struct Kind {

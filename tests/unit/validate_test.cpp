@@ -377,6 +377,7 @@ TEST(Validate, OrderOfLayouts) {
     Entry e;
     e.source = "mine";
     e.job = "a job";
+    e.layout = "tp " + std::to_string(1 << i);
     e.metric = "time.step_seconds";
     e.measured = measured[i];
     e.predicted = predicted[i];
@@ -391,6 +392,11 @@ TEST(Validate, OrderOfLayouts) {
   EXPECT_NEAR(concordance(jobs), 8.0 / 9, 1e-15);
   entries[2].predicted = 8.0;  // now the first choice, a fifth slower than the best
   EXPECT_NEAR(job_orders(entries)[0].regret, 0.2, 1e-12);
+  entries[1].layout = entries[0].layout;  // two releases of one layout are four layouts
+  EXPECT_TRUE(job_orders(entries).empty());
+  EXPECT_EQ(job_orders(entries, 4)[0].layouts, 4U);
+  EXPECT_EQ(job_orders(entries, 4)[0].pairs, 9U);
+  entries[1].layout = "tp 2";
   entries[4].job = "another";  // four are too few
   EXPECT_TRUE(job_orders(entries).empty());
   EXPECT_EQ(job_orders(entries, 2).size(), 1U);
