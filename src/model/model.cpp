@@ -20,7 +20,7 @@ int add_shared(std::vector<Block>& blocks, int join) {
   constexpr int kParts = 3;
   if (static_cast<int>(blocks.size()) == join + kParts) {
     for (int part = 0; part < kParts; ++part) {
-      Block again = blocks[static_cast<std::size_t>(join + part)];
+      Block again = blocks[static_cast<std::size_t>(join) + static_cast<std::size_t>(part)];
       for (Op& op : again.ops) {
         for (Weight& weight : op.weights) {
           weight.owned = false;

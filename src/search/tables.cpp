@@ -128,8 +128,9 @@ void Tables::fill(BlockRow& out, int block, const Position& at, bool memory) con
   out.timed = true;
   for (std::size_t kind = 0; kind < 2 && !timed; ++kind) {
     if (!accumulates_[kind]) continue;
-    out.pieces[kind] =
+    const Piece<double> piece =
         price_block(cost, r, question_.model->is_layer(block), prices(false, kind == 1, digit(at, PlanAxis::loss)));
+    out.pieces[kind] = static_cast<const PieceSums<double>&>(piece);  // a table needs no more of it
   }
 }
 
