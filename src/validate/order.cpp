@@ -71,4 +71,10 @@ double concordance(const std::vector<JobOrder>& jobs) {
   return pairs > 0 ? right / pairs : 0;
 }
 
+double largest_regret(const std::vector<JobOrder>& jobs) {
+  double worst = 0;
+  for (const JobOrder& job : jobs) worst = std::max(worst, job.regret);
+  return worst;
+}
+
 }  // namespace preflop

@@ -26,4 +26,7 @@ std::vector<JobOrder> job_orders(const std::vector<Entry>& entries, std::size_t 
 // Of all pairs of the jobs the share that is right; 0 where there are none.
 double concordance(const std::vector<JobOrder>& jobs);
 
+// The largest regret of them; 0 where there are none.
+double largest_regret(const std::vector<JobOrder>& jobs);
+
 }  // namespace preflop

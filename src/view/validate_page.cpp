@@ -57,11 +57,8 @@ std::string order_section(const std::vector<Entry>& entries) {
   std::vector<Entry> unmarked;
   std::copy_if(entries.begin(), entries.end(), std::back_inserter(unmarked), [](const Entry& e) { return !marked(e); });
   const std::vector<JobOrder> clean = job_orders(unmarked);
-  double worst = 0, clean_worst = 0;
-  for (const JobOrder& j : clean) clean_worst = std::max(clean_worst, j.regret);
   std::string rows;
   for (const JobOrder& j : jobs) {
-    worst = std::max(worst, j.regret);
     rows += fmt::format("| {} | {} | {} | {} | {} | {} |\n", j.source, j.job, j.layouts, j.pairs,
                         j.pairs > 0 ? text::fixed(j.right / static_cast<double>(j.pairs), 2) : "-",
                         error_percent(j.regret));
@@ -71,11 +68,12 @@ std::string order_section(const std::vector<Entry>& entries) {
              "pairs whose times are more than 3 %\napart that are predicted in their order; *regret*: how much slower "
              "than the fastest the layout is that is predicted\nfastest. All pairs together: {}; largest regret {} "
              "%. Jobs of two layouts or more, {} pairs: {}. Without rows that\ntheir tables mark as outliers or as "
-             "slow by where "
-             "the job was placed: {} and {} %.\n\n| source | job | layouts | pairs | concordance | regret "
+             "slow by where the job was placed: {} and {} %.\n\n| source | job | layouts | pairs | concordance | "
+             "regret "
              "% |\n|---|---|---:|---:|---:|---:|\n",
-             text::fixed(concordance(jobs), 2), error_percent(worst), pairs, text::fixed(concordance(all), 2),
-             text::fixed(concordance(clean), 2), error_percent(clean_worst)) +
+             text::fixed(concordance(jobs), 2), error_percent(largest_regret(jobs)), pairs,
+             text::fixed(concordance(all), 2), text::fixed(concordance(clean), 2),
+             error_percent(largest_regret(clean))) +
          rows;
 }
 

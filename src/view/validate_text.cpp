@@ -176,12 +176,10 @@ std::string first_line(const Report& report, const std::vector<Summary>& all) {
 
 std::string order_text(const std::vector<JobOrder>& jobs) {
   if (jobs.empty()) return "";
-  double worst = 0;
-  for (const JobOrder& j : jobs) worst = std::max(worst, j.regret);
   return "\n" + lines(num(jobs.size()) + " jobs with five layouts or more: " + text::percent(concordance(jobs)) +
                       " of the pairs more than 3 % apart are predicted in their order; the layout predicted fastest is "
                       "at most " +
-                      text::percent(worst) + " slower than the fastest.");
+                      text::percent(largest_regret(jobs)) + " slower than the fastest.");
 }
 
 }  // namespace

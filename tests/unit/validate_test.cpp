@@ -392,6 +392,7 @@ TEST(Validate, OrderOfLayouts) {
   EXPECT_NEAR(concordance(jobs), 8.0 / 9, 1e-15);
   entries[2].predicted = 8.0;  // now the first choice, a fifth slower than the best
   EXPECT_NEAR(job_orders(entries)[0].regret, 0.2, 1e-12);
+  EXPECT_NEAR(largest_regret(job_orders(entries)), 0.2, 1e-12);
   entries[1].layout = entries[0].layout;  // two releases of one layout are four layouts
   EXPECT_TRUE(job_orders(entries).empty());
   EXPECT_EQ(job_orders(entries, 4)[0].layouts, 4U);
