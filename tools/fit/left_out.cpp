@@ -135,13 +135,13 @@ std::vector<Unseen> unseen_gpus(const TimeParameters& fitted, const std::vector<
     if (rows.size() < kLeast) continue;
     TimeParameters p = fitted;
     solve(p, runs, [&](const Run& run) { return run.gpu != gpu; }, {.steps = 12, .free = of_machine});
-    Unseen one{gpu, rows, {}, {}, {}, {}};
-    for (const Run* run : rows) {
-      one.table.errors.push_back(run->predict(p) / run->measured - 1);
-      one.sheet.errors.push_back(run->predict_by_sheet(p) / run->measured - 1);
-      if (!run->fitted) continue;
-      one.trusted_table.errors.push_back(one.table.errors.back());
-      one.trusted_sheet.errors.push_back(one.sheet.errors.back());
+    Unseen one{gpu, rows, {}, {}};
+    for (std::size_t k = 0; k < std::size(kKnowledge); ++k) {
+      for (const Run* run : rows) {
+        const double error = run->predict(p, kKnowledge[k]) / run->measured - 1;
+        one.all[k].errors.push_back(error);
+        if (run->fitted) one.trusted[k].errors.push_back(error);
+      }
     }
     out.push_back(std::move(one));
   }

@@ -42,13 +42,14 @@ bool has_full_end(const TimeParameters& parameters, const std::string& owner, bo
 std::vector<Ends> bands_of_others(const TimeParameters& parameters, const std::vector<Run>& runs, const Folds& folds,
                                   const std::vector<double>& errors);
 
-// How far off rows of a GPU are that no fit has seen, stacks as they are: with its kernel tables (its parameters at
-// their priors, those that it shares with other GPUs fitted to these), and with nothing but its data sheet.
+// How far off rows of a GPU are that no fit has seen, stacks as they are and parameters that it shares with other GPUs
+// fitted to these, with as much known of it as `kKnowledge` lists.
+inline constexpr Known kKnowledge[] = {Known::tables, Known::sheet, Known::new_architecture};
 struct Unseen {
   std::string gpu;
   std::vector<const Run*> rows;
-  Score table, sheet;                  // of `rows`, in their order
-  Score trusted_table, trusted_sheet;  // of rows that nothing is said to be wrong with
+  Score all[std::size(kKnowledge)];      // of `rows`, in their order
+  Score trusted[std::size(kKnowledge)];  // of rows that nothing is said to be wrong with
 };
 std::vector<Unseen> unseen_gpus(const TimeParameters& fitted, const std::vector<Run>& runs);  // of ten rows or more
 

@@ -79,12 +79,16 @@ void print_parameters(const TimeParameters& p, const std::vector<Run>& runs) {
 
 void print_unseen(const TimeParameters& parameters, const std::vector<Run>& runs, bool rows) {
   for (const Unseen& one : unseen_gpus(parameters, runs)) {
-    one.table.print(one.gpu + ", kernel tables");
-    one.sheet.print(one.gpu + ", data sheet");
-    one.trusted_table.print(one.gpu + ", kernel tables, unmarked");
-    one.trusted_sheet.print(one.gpu + ", data sheet, unmarked");
-    for (std::size_t i = 0; rows && i < one.rows.size(); ++i)
-      print_row(*one.rows[i], {one.table.errors[i], one.sheet.errors[i]});
+    static constexpr const char* kNames[] = {", kernel tables", ", data sheet", ", new architecture"};
+    for (std::size_t k = 0; k < std::size(kKnowledge); ++k) {
+      one.all[k].print(one.gpu + kNames[k]);
+      one.trusted[k].print(one.gpu + kNames[k] + ", unmarked");
+    }
+    for (std::size_t i = 0; rows && i < one.rows.size(); ++i) {
+      std::vector<double> errors;
+      for (const Score& score : one.all) errors.push_back(score.errors[i]);
+      print_row(*one.rows[i], errors);
+    }
   }
 }
 

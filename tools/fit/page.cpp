@@ -138,17 +138,22 @@ std::string unseen_part(const TimeParameters& p, const std::vector<Run>& runs) {
   std::string out =
       "\n## A GPU that no fit has seen\n\nIts rows, with the parameters of stacks as they are: *tables*, its own "
       "parameters at their priors (kernel tables) and\nthose of its architecture fitted to other GPUs; *sheet*, as a "
-      "GPU of which only the data sheet is known. *unmarked*: rows of which no source says that something is\nwrong or "
-      "unstated that decides (an outlier, a regression, a power limit); only these are ever fitted.\n\n"
-      "| GPU | rows | tables | bias | sheet | bias | unmarked rows | tables | sheet |\n"
-      "|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
+      "GPU of which only the data sheet is known, on which no\nproduct was measured, of an architecture that is known; "
+      "*new*, the same of an architecture that no GPU known has.\n*unmarked*: rows of which no source says that "
+      "something is wrong or unstated that decides (an outlier, a regression, a\npower limit); only these are ever "
+      "fitted.\n\n"
+      "| GPU | rows | tables | bias | sheet | bias | new | bias | unmarked rows | tables | sheet | new |\n"
+      "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
   for (const Unseen& one : unseen_gpus(p, runs)) {
-    char text[160];
-    std::snprintf(text, sizeof text, "| %s | %zu | %.1f | %+.1f | %.1f | %+.1f | %zu | %.1f | %.1f |\n",
-                  one.gpu.c_str(), one.table.errors.size(), 100 * one.table.mape(), 100 * one.table.bias(),
-                  100 * one.sheet.mape(), 100 * one.sheet.bias(), one.trusted_table.errors.size(),
-                  100 * one.trusted_table.mape(), 100 * one.trusted_sheet.mape());
-    out += text;
+    char text[64];
+    out += "| " + one.gpu + " | " + std::to_string(one.rows.size());
+    for (const Score& score : one.all) {
+      std::snprintf(text, sizeof text, " | %.1f | %+.1f", 100 * score.mape(), 100 * score.bias());
+      out += text;
+    }
+    out += " | " + std::to_string(one.trusted[0].errors.size());
+    for (const Score& score : one.trusted) out += " | " + percent(score.mape());
+    out += " |\n";
   }
   return out;
 }

@@ -9,14 +9,14 @@
 
 namespace preflop::fit {
 
-double Run::predict(const TimeParameters& parameters) const {
-  const auto step = step_estimate<double>(problem.analysed, problem.cluster, compute, parameters);
-  return step ? step->seconds.number() : 0;
-}
-
-double Run::predict_by_sheet(const TimeParameters& parameters) const {
+double Run::predict(const TimeParameters& parameters, Known known) const {
+  if (known == Known::tables) {
+    const auto step = step_estimate<double>(problem.analysed, problem.cluster, compute, parameters);
+    return step ? step->seconds.number() : 0;
+  }
   Cluster bare = problem.cluster;
-  bare.gpu.id = bare.gpu.arch = "unseen";
+  bare.gpu.id = "unseen";
+  if (known == Known::new_architecture) bare.gpu.arch = "unseen";
   for (const char* field :
        {"matmul_bf16_flops", "matmul_fp8_flops", "matmul_fp4_flops", "sustained_bf16_flops", "sustained_fp8_flops"}) {
     bare.gpu.data.erase(field);

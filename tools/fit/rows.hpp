@@ -11,6 +11,10 @@
 
 namespace preflop::fit {
 
+// What is known of a GPU: products measured on it; only its data sheet, which names its architecture (kernel laws of
+// its other GPUs hold); or the data sheet of one whose architecture is new as well.
+enum class Known : std::uint8_t { tables, sheet, new_architecture };
+
 struct Run {
   std::string id, source, model, gpu;
   std::string group;  // one model, precision, software and layout: its rows share a weight
@@ -24,9 +28,7 @@ struct Run {
   ComputeEstimate<double> compute;
   std::vector<std::string> owners;  // of both kinds
 
-  double predict(const TimeParameters& parameters) const;
-  // As if nothing had been measured on this GPU.
-  double predict_by_sheet(const TimeParameters& parameters) const;
+  double predict(const TimeParameters& parameters, Known known = Known::tables) const;
 };
 
 // Every row of data/measured whose step time is predicted today: those that stand apart, or all others.
