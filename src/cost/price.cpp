@@ -184,7 +184,12 @@ void set_host(Prices<N>& out, const Reader<N>& r) {
 template <class N>
 void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   out.weight_gradient_rate = r.gpu("weight_gradient_rate");
-  out.accumulate_bytes = accumulates_gradients(recipe.layout) ? r.stack("accumulate_bytes") : N(0.0);
+  // fp16 alone is accumulated in 16 bits; bf16, whose sums would lose their small parts, has an fp32 buffer somewhere.
+  const bool short_sums =
+      recipe.precision == "fp16" && width(recipe.grad_dtype) < 4 && r.stack_plain("accumulate_bytes_fp16") > 0;
+  out.accumulate_bytes = !accumulates_gradients(recipe.layout) ? N(0.0)
+                         : short_sums                          ? r.stack("accumulate_bytes_fp16")
+                                                               : r.stack("accumulate_bytes");
   out.cast_bytes = recipe.precision == "fp8-rowwise"               ? r.stack("cast_rowwise_bytes")
                    : operands(recipe.precision) == Operands::eight ? r.stack("cast8_bytes")
                    : operands(recipe.precision) == Operands::four  ? r.stack("cast4_bytes")
