@@ -1,9 +1,9 @@
 // Where a token's experts lie, against drawing them.
 #include <gtest/gtest.h>
 
+#include <bitset>
 #include <cmath>
 #include <numeric>
-#include <set>
 #include <vector>
 
 #include "src/cost/choice.hpp"
@@ -19,27 +19,28 @@ double drawn(const ExpertChoice& c, int places) {
     seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
     return static_cast<std::size_t>((seed >> 33) % below);
   };
-  const auto choose = [&](std::vector<int>& from, std::size_t count) {  // the first `count` become the chosen ones
+  // The first `count` become the chosen ones: of any order as likely as of another, so it is left for the next draw.
+  const auto choose = [&](std::vector<int>& from, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) std::swap(from[i], from[i + random(from.size() - i)]);
   };
   const int experts = static_cast<int>(c.experts), groups = c.groups > 0 ? static_cast<int>(c.groups) : 1;
   const int size = experts / groups;
+  const auto open = static_cast<std::size_t>(c.groups > 0 ? c.top_groups : 1);
+  const auto top_k = static_cast<std::size_t>(c.top_k);
+  std::vector<int> of_groups(static_cast<std::size_t>(groups)), of_open(open * static_cast<std::size_t>(size));
+  std::iota(of_groups.begin(), of_groups.end(), 0);
+  std::iota(of_open.begin(), of_open.end(), 0);
   constexpr int kDraws = 40000;
   double sum = 0;
   for (int draw = 0; draw < kDraws; ++draw) {
-    std::vector<int> of_groups(static_cast<std::size_t>(groups));
-    std::iota(of_groups.begin(), of_groups.end(), 0);
-    const auto open = static_cast<std::size_t>(c.groups > 0 ? c.top_groups : 1);
     choose(of_groups, open);
-    std::vector<int> candidates;
-    for (std::size_t g = 0; g < open; ++g) {
-      for (int e = 0; e < size; ++e) candidates.push_back(of_groups[g] * size + e);
+    choose(of_open, top_k);
+    std::bitset<32> reached;
+    for (std::size_t i = 0; i < top_k; ++i) {
+      const int expert = of_groups[static_cast<std::size_t>(of_open[i] / size)] * size + of_open[i] % size;
+      reached.set(static_cast<std::size_t>(expert / (experts / places)));
     }
-    const auto top_k = static_cast<std::size_t>(c.top_k);
-    choose(candidates, top_k);
-    std::set<int> reached;
-    for (std::size_t i = 0; i < top_k; ++i) reached.insert(candidates[i] / (experts / places));
-    sum += static_cast<double>(reached.size());
+    sum += static_cast<double>(reached.count());
   }
   return sum / kDraws;
 }
