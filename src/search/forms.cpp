@@ -154,6 +154,20 @@ Items items_of(const BlockCost& block) {
   return out;
 }
 
+Stage together(const Stage& stage) {
+  Stage out = stage;
+  out.layers.clear();
+  for (const BlockRun& run : stage.layers) {
+    const auto same =
+        std::find_if(out.layers.begin(), out.layers.end(), [&](const BlockRun& r) { return r.block == run.block; });
+    if (same == out.layers.end())
+      out.layers.push_back(run);
+    else
+      same->count += run.count;
+  }
+  return out;
+}
+
 StageForms stage_forms(const Model& model, const Stack& stack, const Recipe& base, const FormKey& key) {
   Analysed a;
   a.model = &model;
@@ -170,18 +184,22 @@ StageForms stage_forms(const Model& model, const Stack& stack, const Recipe& bas
   std::sort(candidates.begin(), candidates.end());
   candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
   if (candidates.empty()) candidates.push_back(static_cast<std::size_t>(model.head));
+  const auto beside_rest = [&](Moment moment, std::int64_t micro_batches) {
+    a.recipe = probe_recipe(base, key, micro_batches);
+    return lines_at(a, stage, moment, in_flight(a.recipe.layout, stage.index, a.recipe.micro_batches()), {});
+  };
+  StageForm resting;
+  a.recipe = probe_recipe(base, key, 1);
+  add_lines(resting, resting_lines(a, together(stage)), 1, 0);
   for (int m = 0; m < kMoments; ++m) {
     const Moment moment = static_cast<Moment>(m);
     const std::size_t first = out.forms.size();
     if (!has_moment(a, stage, moment)) continue;
     for (const std::size_t fullest : candidates) {
       a.blocks[fullest].walk.transients[0].volume.elements = static_cast<std::int64_t>(kDominant);
-      a.recipe = probe_recipe(base, key, 1);
-      const std::vector<Line> one = lines_at(a, stage, moment);
-      a.recipe = probe_recipe(base, key, 2);
-      const std::vector<Line> two = lines_at(a, stage, moment);
+      const std::vector<Line> one = beside_rest(moment, 1), two = beside_rest(moment, 2);
       a.blocks[fullest].walk.transients[0].volume.elements = 1;
-      StageForm form;
+      StageForm form = resting;
       form.moment = moment;
       add_lines(form, one, 2, -1);  // at(f) = 2 at(1) - at(2) + f (at(2) - at(1))
       add_lines(form, two, -1, 1);

@@ -79,6 +79,9 @@ struct StageForms {
   std::vector<FormTerm> parameters;  // of the stage on one GPU; item `expert` or a dense one
 };
 
+// The stage with equal layers together, for what does not depend on their order: states and buffers.
+Stage together(const Stage& stage);
+
 // `base` carries the recipe's dtypes, precision and schedule.
 StageForms stage_forms(const Model& model, const Stack& stack, const Recipe& base, const FormKey& key);
 

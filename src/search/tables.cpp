@@ -90,7 +90,7 @@ Tables::Tables(const Question& question, const Space& space) : question_(questio
   structures_.resize(space.pp.size() * space.vpp.size() * space.split.size());
   const ScaledPrecision* scaled = question.stack->precision(question.recipe.precision);
   residue_by_shards_ = states_of_some_weights(question);
-  residue_by_layers_ = residue_by_shards_ || (scaled != nullptr && scaled->weight_copies > 0);
+  states_differ_ = residue_by_shards_ || (scaled != nullptr && scaled->weight_copies > 0);
   largest_matters_ = std::any_of(question.stack->live.begin(), question.stack->live.end(),
                                  [](const LiveRule& rule) { return rule.unit == LiveRule::Unit::layer; });
   for (const auto pp : space.pp) {

@@ -49,10 +49,11 @@ struct FormFamily {
 
 // Stages of one pipeline split; equal neighbours are one class.
 struct StageClass {
-  Stage stage;  // the first of them
+  Stage stage;     // the first of them
+  Stage together;  // the same with equal layers together
   std::int64_t count = 1;
   std::vector<int> blocks;                         // embedding, layers, multi-token prediction, head
-  std::size_t family = 0;                          // classes of one residue: of the same blocks, or also as many
+  std::size_t family = 0, block_set = 0;           // of classes of the same blocks, as many of each or not
   std::vector<std::pair<int, std::int64_t>> runs;  // the same with how often each occurs
   FormFamily* forms = nullptr;
 };
@@ -97,7 +98,10 @@ class Tables {
   FormFamily& family_of(const Stage& stage, bool pipeline);
   std::uint32_t size(PlanAxis axis) const { return sizes_[index(axis)]; }
   void add_index(int block);
-  double all_residue(const StageClass& kind, const Recipe& recipe, const std::vector<const BlockRow*>& rows);
+  double state_residue(const StageClass& kind, const Recipe& recipe, const Position& at,
+                       const std::vector<const BlockRow*>& rows);
+  double buffer_residue(const StageClass& kind, const Recipe& recipe, const Position& at,
+                        const std::vector<const BlockRow*>& rows);
   const Analysed& analysed(const Recipe& recipe, const std::vector<const BlockRow*>& rows);
 
   const Question& question_;
@@ -121,11 +125,13 @@ class Tables {
   std::vector<std::vector<std::unique_ptr<BlockRow>>> weights_;  // per block: by tp, cp > 1, ep, etp
   std::vector<std::unique_ptr<Structure>> structures_;           // by pp, vpp, split
   std::vector<std::vector<std::pair<int, std::int64_t>>> families_;
+  std::vector<std::vector<int>> block_sets_;
   std::vector<std::unique_ptr<FormFamily>> form_families_;
-  bool residue_by_shards_ = false, residue_by_layers_ = false;
-  std::map<std::array<std::int64_t, 10>, double> residues_;  // where they depend on shards
-  std::vector<std::vector<double>> plain_residues_;  // elsewhere: by family and what its blocks see; -1: not yet
-  Analysed scratch_;                                 // of `scratch_rows_`
+  // Do states depend on more than how many weights there are, and does that depend on how they are sharded?
+  bool states_differ_ = false, residue_by_shards_ = false;
+  std::map<std::array<std::int64_t, 8>, double> state_residues_;
+  std::vector<std::vector<double>> buffer_residues_;  // by block set and what its blocks see; -1: not yet
+  Analysed scratch_;                                  // of `scratch_rows_`
   std::vector<const BlockRow*> scratch_rows_;
   std::vector<Prices<double>> prices_;
 };

@@ -17,6 +17,7 @@ bool same_stage(const Stage& a, const Stage& b) {
 StageClass make_class(const Model& model, const Stage& stage) {
   StageClass out;
   out.stage = stage;
+  out.together = together(stage);
   const auto add = [&](const BlockRun& run) {
     for (auto& [block, count] : out.runs) {
       if (block != run.block) continue;
@@ -114,10 +115,12 @@ const Structure& Tables::structure(const Position& at) {
     out.classes.push_back(make_class(model, stage));
     StageClass& made = out.classes.back();
     made.forms = &family_of(stage, layout.pp > 1);
-    std::vector<std::pair<int, std::int64_t>> family = made.runs;
-    for (auto& run : family) run.second = residue_by_layers_ ? run.second : 1;
-    made.family = static_cast<std::size_t>(std::find(families_.begin(), families_.end(), family) - families_.begin());
-    if (made.family == families_.size()) families_.push_back(std::move(family));
+    const auto same = std::find(families_.begin(), families_.end(), made.runs);
+    made.family = static_cast<std::size_t>(same - families_.begin());
+    if (same == families_.end()) families_.push_back(made.runs);
+    const auto alike = std::find(block_sets_.begin(), block_sets_.end(), made.blocks);
+    made.block_set = static_cast<std::size_t>(alike - block_sets_.begin());
+    if (alike == block_sets_.end()) block_sets_.push_back(made.blocks);
   }
   return out;
 }
@@ -217,47 +220,55 @@ const Analysed& Tables::analysed(const Recipe& recipe, const std::vector<const B
   return scratch_;
 }
 
-double Tables::all_residue(const StageClass& kind, const Recipe& recipe, const std::vector<const BlockRow*>& rows) {
-  const Analysed& a = analysed(recipe, rows);
-  double bytes = 0;
-  for (const Line& line : lines_at(a, kind.stage, Moment::init)) bytes += line.bytes();
+// What states come to beside what the forms make of them: where only some weights have them, or copies.
+double Tables::state_residue(const StageClass& kind, const Recipe& recipe, const Position& at,
+                             const std::vector<const BlockRow*>& rows) {
   StageSizes sizes;
   sizes.dense_group = shard_group(recipe.layout, false);
   sizes.expert_group = shard_group(recipe.layout, true);
+  // As Tables::weights(): nothing else of a position decides about weights.
+  std::array<std::int64_t, 8> key = {static_cast<std::int64_t>(kind.family), at[index(PlanAxis::tp)],
+                                     recipe.layout.cp > 1 ? 1 : 0, at[index(PlanAxis::ep)], at[index(PlanAxis::etp)]};
+  if (residue_by_shards_) {
+    key[5] = recipe.layout.zero;
+    key[6] = sizes.dense_group;
+    key[7] = sizes.expert_group;
+  }
+  const auto [known, fresh] = state_residues_.try_emplace(key, 0);
+  if (!fresh) return known->second;
+  const Analysed& a = analysed(recipe, rows);
+  double bytes = 0;
+  for (const Line& line : lines_at(a, kind.together, Moment::init, 0, state_lines(a, kind.together)))
+    bytes += line.bytes();
   const StageForms& f = forms(kind, recipe.layout.zero, sizes.dense_group > 1, sizes.expert_group > 1, rows);
   sizes.dense = parameters_of(f, rows, false);
   sizes.expert = parameters_of(f, rows, true);
   const StageForm& init = f.forms.front();
-  return bytes - evaluate(init.states, rows, sizes) - evaluate(init.activations, rows, sizes);
+  return known->second = bytes - evaluate(init.states, rows, sizes) - evaluate(init.activations, rows, sizes);
+}
+
+double Tables::buffer_residue(const StageClass& kind, const Recipe& recipe, const Position& at,
+                              const std::vector<const BlockRow*>& rows) {
+  std::size_t slot = 0, all = 1;
+  for (const PlanAxis axis :
+       {PlanAxis::tp, PlanAxis::cp, PlanAxis::sp, PlanAxis::micro_batch, PlanAxis::ep, PlanAxis::etp}) {
+    slot = slot * size(axis) + at[index(axis)];
+    all *= size(axis);
+  }
+  if (buffer_residues_.size() <= kind.block_set) buffer_residues_.resize(block_sets_.size());
+  std::vector<double>& of_set = buffer_residues_[kind.block_set];
+  if (of_set.empty()) of_set.assign(all, -1);
+  double& bytes = of_set[slot];
+  if (bytes >= 0) return bytes;
+  bytes = 0;
+  for (const Line& line : buffer_lines(analysed(recipe, rows), kind.together)) bytes += line.bytes();
+  return bytes;
 }
 
 double Tables::residue(const StageClass& kind, const Recipe& recipe, const Position& at,
                        const std::vector<const BlockRow*>& rows) {
-  constexpr std::array kSeen = {PlanAxis::tp,          PlanAxis::cp, PlanAxis::sp,
-                                PlanAxis::micro_batch, PlanAxis::ep, PlanAxis::etp};
-  if (residue_by_shards_) {
-    std::array<std::int64_t, 10> key = {static_cast<std::int64_t>(kind.family)};
-    for (std::size_t i = 0; i < kSeen.size(); ++i) key[i + 1] = static_cast<std::int64_t>(at[index(kSeen[i])]);
-    key[7] = recipe.layout.zero;
-    key[8] = shard_group(recipe.layout, false);
-    key[9] = shard_group(recipe.layout, true);
-    const auto [known, fresh] = residues_.try_emplace(key, 0);
-    if (fresh) known->second = all_residue(kind, recipe, rows);
-    return known->second;
-  }
-  std::size_t slot = 0, all = 1;
-  for (const PlanAxis axis : kSeen) {
-    slot = slot * size(axis) + at[index(axis)];
-    all *= size(axis);
-  }
-  if (plain_residues_.size() <= kind.family) plain_residues_.resize(families_.size());
-  std::vector<double>& of_family = plain_residues_[kind.family];
-  if (of_family.empty()) of_family.assign(all, -1);
-  double& bytes = of_family[slot];
-  if (bytes >= 0) return bytes;
-  bytes = 0;
-  for (const Line& line : buffer_lines(analysed(recipe, rows), kind.stage)) bytes += line.bytes();
-  return bytes;
+  const double buffers = buffer_residue(kind, recipe, at, rows);
+  return states_differ_ ? buffers + state_residue(kind, recipe, at, rows) : buffers;
 }
 
 }  // namespace preflop

@@ -96,7 +96,9 @@ struct MomentParts {
 template <class N>
 Bytes<N> reserved_bytes(const Stack& stack, const Recipe& recipe, const Bytes<N>& allocated, Moment peak,
                         const std::vector<MomentParts<N>>& moments);
-// Of a stage, at every moment alike: buffers of the stack, and copies of weights in a scaled precision.
+// Of a stage, at every moment alike: weights and their copies in a scaled precision, gradients, optimizer states; and
+// caches and workspaces, of which more layers of a kind need no more.
+std::vector<Line> state_lines(const Analysed& a, const Stage& stage);
 std::vector<Line> buffer_lines(const Analysed& a, const Stage& stage);
 // CUDA context, kernels and communicators.
 template <class N>

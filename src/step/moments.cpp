@@ -185,8 +185,7 @@ bool has_moment(const Analysed& a, const Stage& stage, Moment moment) {
 }
 
 std::vector<Line> resting_lines(const Analysed& a, const Stage& stage) {
-  std::vector<Line> out;
-  moments::add_states(out, a, stage);
+  std::vector<Line> out = state_lines(a, stage);
   moments::add_buffers(out, a, stage);
   return out;
 }

@@ -329,9 +329,14 @@ void add_optimizer_temporary(std::vector<Line>& out, const Analysed& a, const St
 
 }  // namespace moments
 
+std::vector<Line> state_lines(const Analysed& a, const Stage& stage) {
+  std::vector<Line> out;
+  moments::add_states(out, a, stage);
+  return out;
+}
+
 std::vector<Line> buffer_lines(const Analysed& a, const Stage& stage) {
   std::vector<Line> out;
-  add_weight_copies(out, a, stage);
   moments::add_buffers(out, a, stage);
   return out;
 }
