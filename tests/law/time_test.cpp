@@ -8,6 +8,7 @@
 
 #include "src/base/embedded.hpp"
 #include "src/cost/kernels.hpp"
+#include "src/machine/cluster.hpp"
 #include "src/step/replay.hpp"
 #include "src/step/stages.hpp"
 #include "src/step/time/compose.hpp"
@@ -254,6 +255,25 @@ TEST(Kernels, FactorsAreAtLeastOneAndFallWithSize) {
 }
 
 // The optimizer moves the states that it keeps, no more and no less.
+// What products hide of an exchange they hide inside a scale-up domain; across, all of it is exposed.
+TEST(Pieces, ExchangesAcrossDomainsAreExposed) {
+  const Cluster cluster = machines().cluster("16xh100-sxm").value();
+  const Stack& s = stack("megatron@nemo-24.11");
+  const auto exchange = [&](i64 tp, double exposed) {
+    Recipe r = recipe_for(s, 512);
+    r.layout.tp = tp;
+    r.layout.sp = true;
+    const Case c = run(llama({.h = 256, .heads = 16, .kv = 16, .d = 16, .f = 512, .layers = 2, .vocab = 1024}), s, r);
+    Prices<double> prices = preflop::prices<double>(cluster, s, c.a.recipe, TimeParameters::built_in());
+    prices.tp_exposed = exposed;
+    const Piece<double> piece = price_block(c.layer(), c.a.recipe, true, prices);
+    return piece.forward[static_cast<std::size_t>(Lost::tp_comm)].number();
+  };
+  EXPECT_GT(exchange(8, 0.25), 0);
+  EXPECT_NEAR(exchange(8, 0.5), 2 * exchange(8, 0.25), 1e-15);
+  EXPECT_EQ(exchange(16, 0.25), exchange(16, 1));
+}
+
 TEST(Optimizer, UpdateBytesFollowItsStates) {
   const auto bytes = [](const char* name, Dtype moment) {
     Recipe r;

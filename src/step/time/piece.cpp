@@ -276,7 +276,11 @@ class Pricer {
                             : c.group == Group::ep ? RankGroup{ep, etp}
                                                    : RankGroup{etp, 1};
     const Lost lost = c.group == Group::tp ? Lost::tp_comm : Lost::ep_comm;
-    const N& sharded = block_.beside_experts ? prices_.tp_exposed_experts : prices_.tp_exposed;
+    // Products hide what ranks write into each other's memory (user buffers), which scale-up links alone let them.
+    const N whole(1.0);
+    const N& sharded = tp > prices_.domain     ? whole
+                       : block_.beside_experts ? prices_.tp_exposed_experts
+                                               : prices_.tp_exposed;
     const N& exposed = c.group == Group::ep ? prices_.ep_exposed : c.group == Group::tp ? sharded : prices_.etp_exposed;
     const Seconds<N> alone = c.group == Group::ep ? prices_.exchange_rows(c.bytes(), block_.choice, group)
                                                   : prices_.collective(c.kind, c.bytes(), group);
