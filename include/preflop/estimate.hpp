@@ -36,6 +36,9 @@ enum class Moment : std::uint8_t {
 inline constexpr int kMoments = 7;
 const char* name(Moment moment);
 
+// Of a GPU's capacity beside what lives outside the allocator, at the upper ends of the bands: `no` where tensors need
+// more than it (or the host has too little memory), `tight` where the allocator may reserve more. Of a stack no run of
+// which tells what is reserved, that counts without a band.
 enum class Verdict : std::uint8_t { fits, tight, no, unknown };
 const char* name(Verdict verdict);
 
@@ -74,6 +77,7 @@ struct MemoryEstimate {
   // 80 % bands of the fullest stage's memory, and their half-widths as fractions (0: none is known).
   std::optional<Bytes<N>> low_allocated, high_allocated, low_reserved, high_reserved, low_device, high_device;
   double allocated_band = 0, reserved_band = 0, device_band = 0;
+  double tight_band = 0;  // reserved_band, where the stack's own runs tell it: its upper end makes a plan tight
   std::vector<WayOut<N>> way_out;  // when it does not fit: what would make it fit, cheapest first
 };
 

@@ -37,6 +37,7 @@ Cells::Cells(const Question& question, const Space& space, Tables& tables, Sink&
   capacity_ = capacity.value.value_or(0);
   reserved_factor_ = reserved_factor_of(*question.stack, question.recipe).value;
   allocated_band_ = question.stack->allocated_band.at(question.cluster.gpu.arch).value;
+  tight_band_ = question.stack->tight_band(question.cluster.gpu.arch);
   sums_ = !question.stack->reserved_sums.empty();
 }
 

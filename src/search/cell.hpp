@@ -146,8 +146,8 @@ class Cells {
   Recipe recipe_;  // of `at_`
   bool timed_ = false;
   bool sums_ = false;  // reserved memory is more than a factor of the peak
-  double capacity_ = 0, context_ = 0, reserved_factor_ = 1, allocated_band_ = 0;
-  double at_most(double allocated) const { return allocated + allocated * allocated_band_; }  // as most_allocated()
+  double capacity_ = 0, context_ = 0, reserved_factor_ = 1, allocated_band_ = 0, tight_band_ = 0;
+  double at_most(double allocated) const { return allocated + allocated * allocated_band_; }  // as upper_end()
   std::vector<Variant> variants_;
   std::vector<Pipelines> pipelines_;                          // by pp
   std::vector<const BlockRow*> weights_;                      // of the blocks, under ep and etp

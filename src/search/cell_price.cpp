@@ -230,10 +230,11 @@ Priced Cells::memory_of(const Structure& structure, const std::vector<const Bloc
   double allocated = 0;
   for (std::size_t i = 0; i < activations_.size(); ++i) allocated = std::max(allocated, v.most[i] + activations_[i]);
   out.needed = at_most(allocated) + context_;
-  out.device = (sums_ ? reserved_of(v, fullest_of(v, allocated), rows) : allocated * reserved_factor_) + context_;
+  const double reserved = sums_ ? reserved_of(v, fullest_of(v, allocated), rows) : allocated * reserved_factor_;
+  out.device = reserved + context_;
   if (capacity_ > 0) {
-    const bool fits = !(capacity_ < out.needed) && !host_short(structure, rows, v);
-    out.verdict = !fits ? Verdict::no : capacity_ < out.device ? Verdict::tight : Verdict::fits;
+    const double most = reserved + reserved * tight_band_ + context_;  // as upper_end()
+    out.verdict = verdict_of(capacity_, out.needed, most, host_short(structure, rows, v));
   }
   return out;
 }

@@ -121,14 +121,15 @@ struct Scalar {
     std::string fitted;
   };
   std::vector<OnArch> on;
-  std::string fitted;  // file of data/measured to whose rows it was fitted; empty: to none
+  std::string fitted;     // file of data/measured to whose rows it was fitted; empty: to none
+  bool borrowed = false;  // another stack's, as no run of this one tells
 
   // The scalar on one architecture, without further alternatives.
   Scalar at(std::string_view arch) const {
     for (const OnArch& o : on) {
-      if (o.arch == arch) return {o.value, o.source, {}, o.fitted};
+      if (o.arch == arch) return {o.value, o.source, {}, o.fitted, borrowed};
     }
-    return {value, source, {}, fitted};
+    return {value, source, {}, fitted, borrowed};
   }
 };
 
@@ -194,6 +195,11 @@ struct Stack {
   // Half-widths of the 80 % bands, as fractions of the prediction: what tensors allocate, what the allocator
   // reserves, what nvidia-smi shows.
   Scalar allocated_band, reserved_band, device_band;
+  // The half-width that makes a plan tight: of what the allocator reserves, where runs of this stack tell it.
+  double tight_band(std::string_view arch) const {
+    const Scalar band = reserved_band.at(arch);
+    return band.borrowed ? 0 : band.value;
+  }
   Scalar context_bytes;              // CUDA context and kernels, outside the allocator
   Scalar communicator_bytes;         // per communicator of more than one rank, outside the allocator
   Scalar more_communicators;         // beside one for each parallel size above 1

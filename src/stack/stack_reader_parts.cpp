@@ -281,7 +281,9 @@ Status read_scalars(const TomlTable& table, Stack& stack) {
     if (*value < 0) return bad(*entry, "value", "a negative value", "0 or more");
     const auto fitted = entry->find<std::string>("fitted");
     if (!fitted) return fitted.error();
-    stack.*row.member = {*value, *source, {}, fitted->value_or("")};
+    const auto borrowed = entry->find<bool>("borrowed");
+    if (!borrowed) return borrowed.error();
+    stack.*row.member = {*value, *source, {}, fitted->value_or(""), borrowed->value_or(false)};
     if (Status s = read_on_arch(*entry, stack.*row.member); !s) return s;
   }
   return Nothing{};

@@ -173,13 +173,16 @@ std::vector<std::pair<std::size_t, double>> fullest_node(const Layout& l, std::i
 }
 
 template <class N>
-Bytes<N> most_allocated(const Bytes<N>& allocated, const Scalar& band) {
-  if (band.value <= 0) return allocated;
+Bytes<N> upper_end(const Bytes<N>& bytes, const Scalar& band, const char* name) {
+  if (band.value <= 0) return bytes;
   const N half = leaf<N>(band.value, [&] { return Origin{"half-width of the band", "", band.source, {}}; });
-  return named(allocated + allocated * half, "allocated, upper end", "B");
+  return named(bytes + bytes * half, name, "B");
 }
-template Bytes<double> most_allocated<double>(const Bytes<double>&, const Scalar&);
-template Bytes<Traced> most_allocated<Traced>(const Bytes<Traced>&, const Scalar&);
+
+Verdict verdict_of(double capacity, double needed, double reserved, bool host_short) {
+  if (capacity < needed || host_short) return Verdict::no;
+  return capacity < reserved ? Verdict::tight : Verdict::fits;
+}
 
 namespace {
 
@@ -190,7 +193,7 @@ void set_band(std::optional<Bytes<N>>& low, std::optional<Bytes<N>>& high, const
   if (band.value <= 0) return;
   const N half = leaf<N>(band.value, [&] { return Origin{"half-width of the band", "", band.source, {}}; });
   low = named(x - x * half, low_end, "B");
-  high = named(x + x * half, high_end, "B");
+  high = upper_end(x, band, high_end);
 }
 
 template <class N>
@@ -207,6 +210,7 @@ void set_bands(MemoryEstimate<N>& out, const Stack& stack, const std::string& ar
   out.allocated_band = allocated.value;
   out.reserved_band = reserved.value;
   out.device_band = device.value;
+  out.tight_band = stack.tight_band(arch);
 }
 
 }  // namespace
@@ -228,10 +232,10 @@ MemoryEstimate<N> memory_estimate(const Analysed& a, const Cluster& cluster) {
   if (!capacity.value) return out;
   const StageMemory<N>& peak = out.stages[out.peak_stage];
   out.capacity = Bytes<N>(leaf<N>(*capacity.value, [&] { return Origin{"capacity", "B", capacity.source, {}}; }));
-  const Bytes<N> most = most_allocated(peak.allocated, a.stack->allocated_band.at(cluster.gpu.arch));
-  out.margin = named(*out.capacity - (most + peak.context), "margin", "B");
-  const bool fits = !(*out.capacity < most + peak.context) && !host_short(out);
-  out.verdict = !fits ? Verdict::no : *out.capacity < peak.device ? Verdict::tight : Verdict::fits;
+  const Bytes<N> needed = out.high_allocated.value_or(peak.allocated) + peak.context;
+  const Bytes<N> reserved = (out.tight_band > 0 ? *out.high_reserved : peak.reserved) + peak.context;
+  out.margin = named(*out.capacity - needed, "margin", "B");
+  out.verdict = verdict_of(*capacity.value, plain(needed.number()), plain(reserved.number()), host_short(out));
   return out;
 }
 template MemoryEstimate<double> memory_estimate<double>(const Analysed&, const Cluster&);

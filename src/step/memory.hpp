@@ -104,9 +104,12 @@ std::vector<Line> buffer_lines(const Analysed& a, const Stage& stage);
 template <class N>
 Bytes<N> outside_allocator(const Stack& stack, const Layout& layout, const Gpu& gpu);
 
-// The upper end of the band of allocated memory, which decides whether a plan fits; `allocated` where there is no band.
+// The upper end of a band; `bytes` where there is none.
 template <class N>
-Bytes<N> most_allocated(const Bytes<N>& allocated, const Scalar& band);
+Bytes<N> upper_end(const Bytes<N>& bytes, const Scalar& band, const char* name);
+// Upper ends decide, each with what lives outside the allocator: what tensors need, and what the allocator may reserve
+// for them. Bytes.
+Verdict verdict_of(double capacity, double needed, double reserved, bool host_short);
 
 // Ranks of the node whose ranks keep most on the host, by stage: `by_stage` bytes of one rank.
 std::vector<std::pair<std::size_t, double>> fullest_node(const Layout& layout, std::int64_t gpus_per_node,

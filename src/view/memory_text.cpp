@@ -70,6 +70,9 @@ std::string one_table(const MemoryEstimate<double>& memory, const std::vector<St
   table.rule();
   add_row(table, memory, groups, "reserved by allocator", [](const PeakStage& s) { return gib(s.reserved.number()); });
   add_row(table, memory, groups, "and outside: nvidia-smi", [](const PeakStage& s) { return gib(s.device.number()); });
+  if (memory.tight_band > 0)
+    add_row(table, memory, groups, "at most, reserved +" + text::fixed(memory.tight_band * 100, 1) + " %",
+            [&](const PeakStage& s) { return gib(s.device.number() + s.reserved.number() * memory.tight_band); });
   return table.str();
 }
 

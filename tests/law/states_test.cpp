@@ -209,5 +209,34 @@ TEST(Bands, EnclosePredictionsWhereTheStackHasThem) {
   EXPECT_FALSE(memory_estimate<double>(bare.a, cluster).low_device.has_value());
 }
 
+// What is reserved at most, with what lives outside the allocator, makes a plan tight; where the band is another
+// stack's, what is reserved.
+TEST(Bands, TheirUpperEndsDecide) {
+  for (const char* name : {"megatron", "torchtitan", "nanotron", "fsdp1"}) {
+    Recipe r = recipe_for(stack(name), 64);
+    r.layout.zero = stack(name).zero_default;
+    const Case c = run(small(), stack(name), r);
+    Cluster cluster;
+    Datum& capacity = cluster.gpu.data["capacity_bytes"];
+    capacity = Datum{80e9, Rung::given, "the test"};
+    const MemoryEstimate<double> m = memory_estimate<double>(c.a, cluster);
+    const StageMemory<double>& peak = m.stages[0];
+    const bool own = std::string(name) != "fsdp1";
+    EXPECT_EQ(m.tight_band, own ? m.reserved_band : 0) << name;
+    EXPECT_GT(m.reserved_band, 0) << name;
+    const double most = (own ? *m.high_reserved : peak.reserved).number() + peak.context.number();
+    const double needed = m.high_allocated.value_or(peak.allocated).number() + peak.context.number();
+    ASSERT_LT(needed, most) << name;
+    const auto verdict = [&](double bytes) {
+      capacity.value = bytes;
+      return memory_estimate<double>(c.a, cluster).verdict;
+    };
+    EXPECT_EQ(verdict(most), Verdict::fits) << name;
+    EXPECT_EQ(verdict(most - 1), Verdict::tight) << name;
+    EXPECT_EQ(verdict(needed), Verdict::tight) << name;
+    EXPECT_EQ(verdict(needed - 1), Verdict::no) << name;
+  }
+}
+
 }  // namespace
 }  // namespace preflop::test
