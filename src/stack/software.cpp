@@ -65,41 +65,23 @@ Status check_heads_dealt(const Model& model, const Recipe& r) {
   return Nothing{};
 }
 
-Status read_switches(const TomlTable& legal, const char* key, std::vector<std::string>& out) {
-  std::vector<std::string> known;
-  for (const Switch& s : kSwitches) known.emplace_back(s.word);
-  auto words = words_of(legal, key, "switch", known);
-  if (!words) return words.error();
-  if (words->has_value()) out = std::move(**words);
-  return Nothing{};
-}
-
-Status read_scans(const TomlTable& legal, Stack& stack) {
-  auto scans = words_of(legal, "scans", "scan", {name(ScanKind::mamba2), name(ScanKind::gated_delta)});
-  if (!scans) return scans.error();
-  if (scans->has_value()) stack.scans = std::move(**scans);
-  return Nothing{};
-}
-
 }  // namespace
 
 Status read_software(const TomlTable& legal, Stack& stack) {
-  if (Status s = read_switches(legal, "software", stack.software); !s) return s;
-  if (Status s = read_switches(legal, "not_told_apart", stack.not_told_apart); !s) return s;
+  std::vector<std::string> switches;
+  for (const Switch& s : kSwitches) switches.emplace_back(s.word);
+  if (Status s = read_words(legal, "software", "switch", switches, stack.software); !s) return s;
+  if (Status s = read_words(legal, "not_told_apart", "switch", switches, stack.not_told_apart); !s) return s;
   auto chips = legal.find<std::vector<std::string>>("chips");
   if (!chips) return chips.error();
   if (chips->has_value()) stack.chips = std::move(**chips);
-  if (Status s = read_scans(legal, stack); !s) return s;
-  constexpr const char* kWays = "optimizer_implementations";
-  auto ways = words_of(legal, kWays, "implementation", optimizer_implementation_names(), true);
-  if (!ways) return ways.error();
-  if (ways->has_value()) stack.optimizer_implementations = std::move(**ways);
-  const auto moments = words_of(legal, "moments", "dtype", dtype_names());
-  if (!moments) return moments.error();
-  if (!moments->has_value()) return Nothing{};
-  stack.moments.clear();
-  for (const std::string& word : **moments) stack.moments.push_back(*dtype_of(word));
-  return Nothing{};
+  const std::vector<std::string> scans = {name(ScanKind::mamba2), name(ScanKind::gated_delta)};
+  if (Status s = read_words(legal, "scans", "scan", scans, stack.scans); !s) return s;
+  if (Status s = read_words(legal, "optimizer_implementations", "implementation", optimizer_implementation_names(),
+                            stack.optimizer_implementations, true);
+      !s)
+    return s;
+  return read_named(legal, "moments", "dtype", dtype_names(), dtype_of, stack.moments);
 }
 
 Status check_software(const Model& model, const Stack& stack, const Recipe& r) {

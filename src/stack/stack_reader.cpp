@@ -195,22 +195,10 @@ Status read_defaults(const TomlTable& table, Stack& stack) {
 }
 
 Status read_offload(const TomlTable& table, Stack& stack) {
-  auto words =
-      words_of(table, "offload", "such offload", {"optimizer", "optimizer-part", "all", "activations", "checkpoints"});
-  if (!words) return words.error();
-  if (!words->has_value()) return Nothing{};
-  stack.offload = std::move(**words);
+  const std::vector<std::string> known = {"optimizer", "optimizer-part", "all", "activations", "checkpoints"};
+  if (Status s = read_words(table, "offload", "such offload", known, stack.offload); !s) return s;
   if (stack.offloads("activations") && stack.offloads("checkpoints"))
     return bad(table, "offload", "activations move in two ways", "activations or checkpoints");
-  return Nothing{};
-}
-
-Status read_recompute_layers(const TomlTable& table, Stack& stack) {
-  const auto words = words_of(table, "recompute_layers", "such part of the layers", recompute_layers_names());
-  if (!words) return words.error();
-  if (!words->has_value()) return Nothing{};
-  stack.recompute_layers.clear();
-  for (const std::string& word : **words) stack.recompute_layers.push_back(*recompute_layers_of(word));
   return Nothing{};
 }
 
@@ -239,13 +227,6 @@ Status read_choices(const TomlTable& table, Stack& stack) {
   return Nothing{};
 }
 
-Status read_dispatchers(const TomlTable& table, Stack& stack) {
-  auto names = words_of(table, "dispatchers", "dispatcher", dispatcher_names(), true);
-  if (!names) return names.error();
-  if (names->has_value()) stack.dispatchers = std::move(**names);
-  return Nothing{};
-}
-
 // What it can do at all; a list of every key is in read_legal.
 Status read_abilities(const TomlTable& table, Stack& stack) {
   const std::pair<const char*, bool*> abilities[] = {{"experts", &stack.experts},
@@ -260,22 +241,6 @@ Status read_abilities(const TomlTable& table, Stack& stack) {
   for (const auto& [key, slot] : abilities) {
     if (Status s = read_flag(table, key, *slot); !s) return s;
   }
-  return Nothing{};
-}
-
-Status read_kernels(const TomlTable& table, Stack& stack) {
-  const auto kernels = words_of(table, "attention", "attention kernel", attention_kernel_names());
-  if (!kernels) return kernels.error();
-  if (!kernels->has_value()) return Nothing{};
-  stack.kernels.clear();
-  for (const std::string& text : **kernels) stack.kernels.push_back(*attention_kernel_of(text));
-  return Nothing{};
-}
-
-Status read_schedules(const TomlTable& table, Stack& stack) {
-  auto names = words_of(table, "schedules", "schedule", schedule_names());
-  if (!names) return names.error();
-  if (names->has_value()) stack.schedules = std::move(**names);
   return Nothing{};
 }
 
@@ -305,7 +270,10 @@ Status read_legal(const TomlTable& table, Stack& stack) {
                                   "chips"});
       !s)
     return s;
-  if (Status s = read_recompute_layers(table, stack); !s) return s;
+  if (Status s = read_named(table, "recompute_layers", "such part of the layers", recompute_layers_names(),
+                            recompute_layers_of, stack.recompute_layers);
+      !s)
+    return s;
   if (Status s = read_offload(table, stack); !s) return s;
   if (Status s = read_software(table, stack); !s) return s;
   if (const auto v = table.find<std::vector<std::int64_t>>("zero"); !v)
@@ -315,10 +283,12 @@ Status read_legal(const TomlTable& table, Stack& stack) {
   for (int zero : stack.zero_allowed) {
     if (zero < 0 || zero > 3) return bad(table, "zero", "no ZeRO stage " + std::to_string(zero), "0, 1, 2 or 3");
   }
-  if (Status s = read_schedules(table, stack); !s) return s;
+  if (Status s = read_words(table, "schedules", "schedule", schedule_names(), stack.schedules); !s) return s;
   if (Status s = read_abilities(table, stack); !s) return s;
-  if (Status s = read_dispatchers(table, stack); !s) return s;
-  return read_kernels(table, stack);
+  if (Status s = read_words(table, "dispatchers", "dispatcher", dispatcher_names(), stack.dispatchers, true); !s)
+    return s;
+  return read_named(table, "attention", "attention kernel", attention_kernel_names(), attention_kernel_of,
+                    stack.kernels);
 }
 
 template <class Read>

@@ -12,16 +12,18 @@ Error bad(const TomlTable& table, std::string_view key, std::string what, std::s
   return {table.where(key), std::move(what), std::move(valid)};
 }
 
-Result<Words> words_of(const TomlTable& table, const char* key, std::string_view what,
-                       const std::vector<std::string>& known, bool some) {
+Status read_words(const TomlTable& table, const char* key, std::string_view what, const std::vector<std::string>& known,
+                  std::vector<std::string>& out, bool some) {
   auto words = table.find<std::vector<std::string>>(key);
-  if (!words || !words->has_value()) return words;
+  if (!words) return words.error();
+  if (!words->has_value()) return Nothing{};
   for (const std::string& word : **words) {
     if (std::find(known.begin(), known.end(), word) == known.end())
       return bad(table, key, "no " + std::string(what) + " '" + word + "'", text::list(known));
   }
   if (some && (*words)->empty()) return bad(table, key, "an empty list", text::list(known));
-  return words;
+  out = std::move(**words);
+  return Nothing{};
 }
 
 Result<std::vector<std::string>> tags_of(const TomlTable& table, const char* key) {
