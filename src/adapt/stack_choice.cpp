@@ -19,12 +19,17 @@ bool any_given(const Request& request, std::initializer_list<std::string_view> k
   return std::any_of(keys.begin(), keys.end(), [&](std::string_view k) { return text_of(request, k) != nullptr; });
 }
 
-// Does a stack have everything that was asked for by name? A default stack that has not gives way.
+// Does a stack have what the model is made of, and everything that was asked for by name? A default stack that has not
+// gives way.
 bool serves(const Stack& stack, const Request& request, const Architecture& model) {
   const bool experts = std::any_of(model.layers.begin(), model.layers.end(),
                                    [](const LayerRun& run) { return run.kind.experts.has_value(); });
   if (experts && !stack.experts) return false;
   const auto has = [](const auto& all, const auto& one) { return std::find(all.begin(), all.end(), one) != all.end(); };
+  const bool scans = std::all_of(model.layers.begin(), model.layers.end(), [&](const LayerRun& run) {
+    return !run.kind.state_space || has(stack.scans, name(run.kind.state_space->kind));
+  });
+  if (!scans) return false;
   const std::string* zero = text_of(request, "zero");
   if (zero != nullptr && zero->size() == 1 && !has(stack.zero_allowed, (*zero)[0] - '0')) return false;
   const std::string* kernel = text_of(request, "attention");

@@ -7,7 +7,8 @@ namespace preflop {
 
 // `--stack`; an error where it does not run on these chips. Not given: maxtext on TPUs; elsewhere transformers on one
 // GPU, torchtitan up to 64 GPUs without tp, pp, cp or ep, else the newest megatron, which also takes the place of a
-// default that is not built or lacks what was asked for by name. The choice goes to recipe.assumed.
+// default that is not built, does not run the model's layers or lacks what was asked for by name. The choice goes to
+// recipe.assumed.
 Result<const Stack*> pick_stack(const Request& request, const StackCatalogue& stacks, const Architecture& model,
                                 const Cluster& cluster, Recipe& recipe);
 

@@ -120,7 +120,9 @@ Status check_scans(const Model& model, const Stack& stack, const Layout& l) {
     const std::string what = name(*block.scan);
     if (std::find(stack.scans.begin(), stack.scans.end(), what) == stack.scans.end())
       return Error{"--stack", what + " layers on stack " + stack.full_name() + " are not built yet",
-                   "megatron, textbook"};
+                   *block.scan == ScanKind::gated_delta ? "textbook"
+                   : stack.runs_on("tpu")               ? "textbook, or megatron on GPUs"
+                                                        : "megatron or textbook"};
     const std::int64_t heads = block.extents[Axis::ssm_heads].get(), groups = block.extents[Axis::ssm_groups].get();
     if (Status s = divides("--tp", l.tp, heads, "heads of the state space"); !s) return s;
     if (Status s = divides("--tp", l.tp, groups, "groups of state-space heads"); !s) return s;

@@ -112,6 +112,17 @@ TEST(StateSpace, RefusedWithTheReason) {
   EXPECT_NE(refusal("qwen3.5-27b", "megatron", Layout{}).find("gated-delta layers on stack megatron"),
             std::string::npos);
   EXPECT_EQ(refusal("qwen3.5-27b", "textbook", Layout{}), "");
+  // A stack that a refusal names runs the model.
+  for (const char* id : {"nemotron-h-56b", "qwen3.5-27b"}) {
+    for (const Stack& on : stacks().all()) {
+      const std::string text = refusal(id, on.full_name().c_str(), Layout{});
+      const std::string valid = text.substr(std::min(text.size(), text.find("; ")));
+      for (const Stack& other : stacks().all()) {
+        if (valid.find(other.name) == std::string::npos) continue;
+        EXPECT_EQ(refusal(id, other.name.c_str(), Layout{}), "") << text;
+      }
+    }
+  }
 }
 
 // A prediction that repeats one layer costs its FLOPs again and no parameters.

@@ -116,6 +116,36 @@ TEST(Software, HeadsThatCannotBeDealtAreRefused) {
   EXPECT_NE(e.error().what.find("8 kv heads"), std::string::npos) << e.error().text();
 }
 
+// What is chosen where nothing is given runs the model, if the stack of large jobs does.
+TEST(Software, ADefaultStackRunsTheModel) {
+  const auto refused = [](const CatalogueModel& model, const char* on, const std::string& stack) {
+    Request r;
+    r.model = model.id;
+    r.on = on;
+    r.keys = {{"stack", stack}, {"tp", "1"}, {"recompute", "full"}};
+    const auto problem = pose(r, catalogues());
+    return !problem.ok() && problem.error().where == "--stack";
+  };
+  int hybrids = 0;
+  for (const CatalogueModel& model : catalogues().models.list()) {
+    if (!model.not_built.empty()) continue;
+    for (const char* on : {"1xh100-sxm", "64xh100-sxm", "512xh100-sxm"}) {
+      Request r;
+      r.model = model.id;
+      r.on = on;
+      const auto drafted = draft(r, catalogues());
+      ASSERT_TRUE(drafted.ok()) << model.id << ": " << drafted.error().text();
+      const auto& layers = drafted->architecture.layers;
+      hybrids += std::any_of(layers.begin(), layers.end(), [](const LayerRun& l) { return l.kind.state_space; });
+      const std::string picked = drafted->stack->full_name();
+      if (refused(model, on, picked)) {
+        EXPECT_TRUE(refused(model, on, "megatron")) << model.id << " on " << on << ": " << picked;
+      }
+    }
+  }
+  EXPECT_GT(hybrids, 3);
+}
+
 // A type is stored where some option of the stack stores it.
 TEST(Software, MomentsAreKeptInTypesOfTheStack) {
   for (const Stack& stack : catalogues().stacks.all()) {
