@@ -1,6 +1,8 @@
 // preflop export PLAN.json --to FORMAT: the winner as the file that a framework reads.
 #include "src/adapt/export/export.hpp"
 
+#include <utility>
+
 #include "apps/preflop/command.hpp"
 #include "apps/preflop/input.hpp"
 #include "apps/preflop/io.hpp"
@@ -30,8 +32,10 @@ Result<int> run_export(const Args& args) {
       rank = rank * 10 + static_cast<std::size_t>(c - '0');
     }
   }
-  const auto request = import_result(*file, args.words[0], rank);
+  auto request = import_result(*file, args.words[0], rank);
   if (!request) return request.error();
+  // A plan of a config.json names its path.
+  if (Status s = read_model(std::exchange(request->model, ""), *request); !s) return s.error();
   const auto catalogues = catalogues_of(args);
   if (!catalogues) return catalogues.error();
   const auto problem = pose(*request, *catalogues);

@@ -30,35 +30,6 @@ bool looks_like_path(const std::string& model) {
          model.starts_with("~") || model == "." || model == "..";
 }
 
-// MODEL: a file or folder that is there, stdin, or a name.
-Status read_model(const std::string& model, Request& out) {
-  if (looks_like_shape(model) && !exists(model)) {
-    out.model = model;
-    return Nothing{};
-  }
-  std::string path = model;
-  if (is_folder(model)) {
-    path = (std::filesystem::path(model) / "config.json").string();
-    // A folder that happens to be called like a model is no reason to refuse the name.
-    if (!exists(path) && looks_like_path(model))
-      return Error{kModel, "the folder " + text::quoted(model) + " has no config.json",
-                   "a folder with config.json, or the file itself"};
-    if (!exists(path)) path.clear();
-  } else if (model != "-" && !exists(model)) {
-    if (looks_like_path(model))
-      return Error{kModel, "there is no file " + text::quoted(model), "the path of a config.json"};
-    path.clear();
-  }
-  if (path.empty()) {
-    out.model = model;
-    return Nothing{};
-  }
-  Result<std::string> text = read_text(path, kModel);
-  if (!text) return text.error();
-  out.config = ConfigText{std::move(text).value(), model == "-" ? "stdin" : path};
-  return Nothing{};
-}
-
 Status read_on(const std::string& on, Request& out) {
   if (!on.ends_with(".toml")) {
     out.on = on;
@@ -134,6 +105,34 @@ Status read_assumptions(const Args& args, Request& out) {
 }
 
 }  // namespace
+
+Status read_model(const std::string& model, Request& out) {
+  if (looks_like_shape(model) && !exists(model)) {
+    out.model = model;
+    return Nothing{};
+  }
+  std::string path = model;
+  if (is_folder(model)) {
+    path = (std::filesystem::path(model) / "config.json").string();
+    // A folder that happens to be called like a model is no reason to refuse the name.
+    if (!exists(path) && looks_like_path(model))
+      return Error{kModel, "the folder " + text::quoted(model) + " has no config.json",
+                   "a folder with config.json, or the file itself"};
+    if (!exists(path)) path.clear();
+  } else if (model != "-" && !exists(model)) {
+    if (looks_like_path(model))
+      return Error{kModel, "there is no file " + text::quoted(model), "the path of a config.json"};
+    path.clear();
+  }
+  if (path.empty()) {
+    out.model = model;
+    return Nothing{};
+  }
+  Result<std::string> text = read_text(path, kModel);
+  if (!text) return text.error();
+  out.config = ConfigText{std::move(text).value(), model == "-" ? "stdin" : path};
+  return Nothing{};
+}
 
 std::vector<Flag> recipe_flags() {
   std::vector<Flag> out;

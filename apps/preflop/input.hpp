@@ -14,6 +14,9 @@ std::vector<Flag> recipe_flags();
 // `model` is the MODEL argument, "" when it is not given.
 Result<Request> read_request(const Args& args, const std::string& model);
 
+// MODEL: a file or folder that is there, stdin, or a name.
+Status read_model(const std::string& model, Request& out);
+
 struct Posed {
   std::unique_ptr<Catalogues> catalogues;  // the problem points into them
   Problem problem;

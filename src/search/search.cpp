@@ -132,6 +132,14 @@ bool of_layout(const Reason& reason) {
   return !flag.starts_with("--") || std::find(kSizes.begin(), kSizes.end(), flag) != kSizes.end();
 }
 
+namespace {
+
+// Where no layout is legal: sizes that the GPUs are no multiple of come last, for those that they are a multiple of are
+// illegal for another reason.
+int place(const Reason& reason) { return !of_layout(reason) ? 0 : reason.example.where == "--on" ? 2 : 1; }
+
+}  // namespace
+
 SearchResult merge(std::vector<SearchResult> parts, std::size_t top) {
   SearchResult out;
   for (SearchResult& part : parts) {
@@ -161,7 +169,8 @@ SearchResult merge(std::vector<SearchResult> parts, std::size_t top) {
   std::sort(out.rejected.begin(), out.rejected.end(),
             [](const Reason& a, const Reason& b) { return a.count != b.count ? a.count > b.count : a.text < b.text; });
   if (out.best.empty() && !out.nearest && !out.tight && !out.slow)
-    std::stable_partition(out.rejected.begin(), out.rejected.end(), [](const Reason& r) { return !of_layout(r); });
+    std::stable_sort(out.rejected.begin(), out.rejected.end(),
+                     [](const Reason& a, const Reason& b) { return place(a) < place(b); });
   return out;
 }
 

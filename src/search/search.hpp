@@ -49,7 +49,8 @@ struct Found {
 };
 struct SearchResult {
   std::uint64_t space = 0, pruned = 0, checked = 0, priced = 0, rows = 0;
-  // By count, the largest first; where no layout is legal, first those that no layout mends.
+  // By count, the largest first; where no layout is legal, first those that no layout mends, last that sizes do not
+  // divide the GPUs.
   std::vector<Reason> rejected;
   std::vector<Found> best;       // at most `top`
   std::optional<Found> nearest;  // legal, and short of memory by least, where nothing fits

@@ -152,6 +152,15 @@ class Plan(unittest.TestCase):
             self.assertEqual(code, 0, args)
             self.assertTrue(out.startswith(word), out)
 
+    def test_illegal_names_the_size_that_is_asked_about(self):
+        for model, args, said in (("llama3-8b", ("--tp", "64"), "--tp: 64 does not divide the 32 query heads"),
+                                  ("nemotron-h-56b", ("--tp", "16"), "--tp: 16 does not divide the 8 groups"),
+                                  ("llama3-8b", ("--tp", "7"), "--on: 64 GPUs are not a multiple of tp 7")):
+            for command, code in (("why-not", 0), ("plan", 3)):
+                done = run(command, model, "--on", "64xh100-sxm", *args)
+                self.assertEqual(done[0], code, args)
+                self.assertIn(said, " ".join(done[1].split()))
+
 
 class Files(unittest.TestCase):
     def setUp(self):
@@ -221,6 +230,21 @@ class Files(unittest.TestCase):
         with open(self.plan, encoding="utf-8") as file:
             first = json.load(file)
         self.assertEqual(json.loads(out)["step"]["seconds"], first["step"]["seconds"])
+
+    def test_a_plan_of_a_config_is_exported_beside_it(self):
+        config, plan = os.path.join(self.folder, "config.json"), os.path.join(self.folder, "of_config.json")
+        with open(config, "w", encoding="utf-8") as file:
+            json.dump({"architectures": ["LlamaForCausalLM"], "hidden_size": 1024, "intermediate_size": 4096,
+                       "num_attention_heads": 16, "num_hidden_layers": 8, "vocab_size": 32000,
+                       "max_position_embeddings": 4096}, file)
+        self.assertEqual(run("estimate", config, "--on", "8xh100-sxm", "--tp", "2", "-o", plan)[0], 0)
+        code, out, err = run("export", plan, "--to", "megatron")
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("--num-layers 8", " ".join(out.split()))
+        os.remove(config)
+        code, _, err = run("export", plan, "--to", "megatron")
+        self.assertEqual(code, 2)
+        self.assertIn("there is no file", err)
 
     def test_compare_lists_what_differs(self):
         other = os.path.join(self.folder, "other.json")
