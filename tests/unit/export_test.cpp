@@ -247,6 +247,21 @@ torchrun --nproc_per_node 8 pretrain_mamba.py $options)";
   EXPECT_EQ(*a.layers.back().kind.experts->latent, Count(128));
 }
 
+TEST(Import, TakesNoHybridForAModelOfAttentionAlone) {
+  const std::string script =
+      "--num-layers 8 --hidden-size 512 --num-attention-heads 8 --micro-batch-size 1 --global-batch-size 8 "
+      "--seq-length 1024 --bf16 ";
+  const auto model = [&](const std::string& more) {
+    const auto read = import_megatron("torchrun --nproc_per_node 8 " + more + " " + script, "run.sh");
+    return read.ok() ? read->model : read.error().text();
+  };
+  EXPECT_NE(model("pretrain_gpt.py"), "");
+  for (const char* hybrid : {"pretrain_mamba.py", "pretrain_mamba.py --hybrid-attention-ratio 0.1",
+                             "pretrain_mamba.py --hybrid-override-pattern ''", "train.py --is-hybrid-model"})
+    EXPECT_EQ(model(hybrid), "") << hybrid;
+  EXPECT_NE(model("pretrain_mamba.py --hybrid-override-pattern M-M*M-M-").find("pattern=M-M*M-M-"), std::string::npos);
+}
+
 TEST(Import, ReadsAMegatronScriptAsPeopleWriteThem) {
   const char* script = R"(#!/bin/bash
 # a 70B

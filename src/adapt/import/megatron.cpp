@@ -55,6 +55,14 @@ std::string hybrid_pattern(const Options& o) {
   return out;
 }
 
+// A model with state spaces of which no layer is named: Megatron-LM then deals them by a ratio, or makes all of them
+// state spaces.
+bool unsaid_hybrid(std::string_view script, const Options& o) {
+  return hybrid_pattern(o).empty() &&
+         (script.find("pretrain_mamba.py") != std::string_view::npos || o.has("--is-hybrid-model") ||
+          o.has("--hybrid-attention-ratio") || o.has("--hybrid-mlp-ratio"));
+}
+
 // Megatron-LM core/transformer/transformer_config.py: what its state spaces are without options.
 std::string state_keys(const Options& o, const std::string& pattern) {
   std::string out = ",pattern=" + pattern;
@@ -225,7 +233,7 @@ Result<Request> import_megatron(std::string_view text, const std::string& file) 
     return Error{"--from", text::quoted(file) + " has no option of a Megatron launch",
                  "a script with --tensor-model-parallel-size ..."};
   }
-  if (out.model.empty()) out.model = shape(o);
+  if (out.model.empty() && !unsaid_hybrid(text, o)) out.model = shape(o);
   const std::pair<const char*, const char*> sizes[] = {
       {"tp", "--tensor-model-parallel-size"},   {"pp", "--pipeline-model-parallel-size"},
       {"cp", "--context-parallel-size"},        {"ep", "--expert-model-parallel-size"},
