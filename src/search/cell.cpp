@@ -255,7 +255,7 @@ void Cells::experts() {
       set(PlanAxis::etp, j);
       l.ep = space_.ep[i];
       l.etp = space_.etp[j];
-      context_ = outside_allocator<double>(*question_.stack, l, question_.cluster.gpu).number();
+      context_ = outside_allocator<double>(*question_.stack, recipe_, question_.cluster).number();
       weights_.clear();
       for (std::size_t b = 0; b < tables_.kinds(); ++b) weights_.push_back(&tables_.weights(static_cast<int>(b), at_));
       rows_ready_.assign(space_.recompute.size() * space_.loss.size(), Ready::no);

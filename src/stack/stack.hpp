@@ -203,6 +203,7 @@ struct Stack {
   Scalar context_bytes;              // CUDA context and kernels, outside the allocator
   Scalar communicator_bytes;         // per communicator of more than one rank, outside the allocator
   Scalar more_communicators;         // beside one for each parallel size above 1
+  Scalar exchange_peer_bytes;        // per rank of the same node that an all-to-all of rows sends to; 0: not known
   std::vector<std::string> sources;  // of the file as a whole
 
   std::string full_name() const { return generation.empty() ? name : name + "@" + generation; }

@@ -244,6 +244,7 @@ constexpr ScalarRow kScalars[] = {{"grouped_workspace_bytes", &Stack::grouped_wo
                                   {"optimizer_temporary_width", &Stack::optimizer_temporary_width},
                                   {"reserved_factor_compiled", &Stack::reserved_factor_compiled},
                                   {"more_communicators", &Stack::more_communicators},
+                                  {"exchange_peer_bytes", &Stack::exchange_peer_bytes},
                                   {"communicator_bytes", &Stack::communicator_bytes}};
 
 Status read_on_arch(const TomlTable& entry, Scalar& out) {

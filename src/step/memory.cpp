@@ -43,22 +43,40 @@ template Bytes<double> reserved_bytes<double>(const Stack&, const Recipe&, const
 template Bytes<Traced> reserved_bytes<Traced>(const Stack&, const Recipe&, const Bytes<Traced>&, Moment,
                                               const std::vector<MomentParts<Traced>>&);
 
+namespace {
+
+// What an all-to-all of rows holds beyond a communicator that only goes round a ring: NCCL keeps channels to every
+// peer. Those of other nodes have fewer, and are not counted.
 template <class N>
-Bytes<N> outside_allocator(const Stack& stack, const Layout& layout, const Gpu& gpu) {
-  const Scalar context = stack.context_bytes.at(gpu.arch);
-  const Scalar communicator = stack.communicator_bytes.at(gpu.arch);
+Bytes<N> exchange_bytes(const Stack& stack, const Recipe& recipe, const Cluster& cluster, const Bytes<N>& ring) {
+  const Layout& l = recipe.layout;
+  const Scalar each = stack.exchange_peer_bytes.at(cluster.gpu.arch);
+  const std::int64_t peers = std::min(l.ep, std::max<std::int64_t>(cluster.gpus_per_node / l.etp, 1)) - 1;
+  if (recipe.dispatcher != "alltoall" || peers < 1 || each.value <= 0) return Bytes<N>(N(0.0));
+  const N bytes = leaf<N>(each.value, [&] { return Origin{"channels to one peer", "B", each.source, {}}; });
+  const N count = leaf<N>(static_cast<double>(peers), [] { return Origin{"peers in the node", "", "ep and etp", {}}; });
+  return named(Bytes<N>(largest(std::vector<N>{ring.number(), bytes * count})) - ring, "all-to-all", "B");
+}
+
+}  // namespace
+
+template <class N>
+Bytes<N> outside_allocator(const Stack& stack, const Recipe& recipe, const Cluster& cluster) {
+  const std::string& arch = cluster.gpu.arch;
+  const Scalar context = stack.context_bytes.at(arch);
+  const Scalar communicator = stack.communicator_bytes.at(arch);
   const Scalar& more = stack.more_communicators;
   const Bytes<N> own(leaf<N>(context.value, [&] { return Origin{"CUDA context", "B", context.source, {}}; }));
   const Bytes<N> each(
       leaf<N>(communicator.value, [&] { return Origin{"one communicator", "B", communicator.source, {}}; }));
-  const int sizes = communicators(layout);
+  const int sizes = communicators(recipe.layout);
   N count = leaf<N>(sizes, [] { return Origin{"communicators", "", "parallel sizes above 1", {}}; });
   if (more.value > 0 && sizes > 0)
     count = count + leaf<N>(more.value, [&] { return Origin{"further communicators", "", more.source, {}}; });
-  return named(own + each * count, "outside the allocator", "B");
+  return named(own + each * count + exchange_bytes<N>(stack, recipe, cluster, each), "outside the allocator", "B");
 }
-template Bytes<double> outside_allocator<double>(const Stack&, const Layout&, const Gpu&);
-template Bytes<Traced> outside_allocator<Traced>(const Stack&, const Layout&, const Gpu&);
+template Bytes<double> outside_allocator<double>(const Stack&, const Recipe&, const Cluster&);
+template Bytes<Traced> outside_allocator<Traced>(const Stack&, const Recipe&, const Cluster&);
 
 namespace {
 
@@ -83,7 +101,7 @@ struct Rest {
 };
 
 template <class N>
-StageMemory<N> stage_memory(const Analysed& a, const Stage& stage, const Gpu& gpu, Rest<N>& rest) {
+StageMemory<N> stage_memory(const Analysed& a, const Stage& stage, const Cluster& cluster, Rest<N>& rest) {
   StageMemory<N> out;
   out.stage = stage.index;
   out.layers = stage.layer_count();
@@ -108,7 +126,7 @@ StageMemory<N> stage_memory(const Analysed& a, const Stage& stage, const Gpu& gp
   }
   out.allocated = Bytes<N>(named(largest(candidates), "allocated", "B"));
   out.reserved = reserved_bytes<N>(*a.stack, a.recipe, out.allocated, out.moment, parts);
-  out.context = outside_allocator<N>(*a.stack, a.recipe.layout, gpu);
+  out.context = outside_allocator<N>(*a.stack, a.recipe, cluster);
   out.device = named(out.reserved + out.context, "device", "B");
   return out;
 }
@@ -219,7 +237,7 @@ template <class N>
 MemoryEstimate<N> memory_estimate(const Analysed& a, const Cluster& cluster) {
   MemoryEstimate<N> out;
   Rest<N> rest;
-  for (const Stage& stage : a.stages) out.stages.push_back(stage_memory<N>(a, stage, cluster.gpu, rest));
+  for (const Stage& stage : a.stages) out.stages.push_back(stage_memory<N>(a, stage, cluster, rest));
   for (std::size_t i = 1; i < out.stages.size(); ++i) {
     if (out.stages[out.peak_stage].allocated < out.stages[i].allocated) out.peak_stage = i;
   }

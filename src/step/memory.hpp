@@ -102,7 +102,7 @@ std::vector<Line> state_lines(const Analysed& a, const Stage& stage);
 std::vector<Line> buffer_lines(const Analysed& a, const Stage& stage);
 // CUDA context, kernels and communicators.
 template <class N>
-Bytes<N> outside_allocator(const Stack& stack, const Layout& layout, const Gpu& gpu);
+Bytes<N> outside_allocator(const Stack& stack, const Recipe& recipe, const Cluster& cluster);
 
 // The upper end of a band; `bytes` where there is none.
 template <class N>

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "src/machine/cluster.hpp"
+#include "src/step/memory.hpp"
 #include "tests/support/engine.hpp"
 
 namespace preflop::test {
@@ -205,6 +207,34 @@ TEST(MultiTokenPrediction, LivesOnTheLastStage) {
                                with = memory_estimate<double>(y.a, Cluster{});
   EXPECT_EQ(without.stages[0].allocated.number(), with.stages[0].allocated.number());
   EXPECT_LT(without.stages[1].allocated.number(), with.stages[1].allocated.number());
+}
+
+// NCCL's channels to every peer of the node that rows go to; where those are fewer than a communicator holds anyway, or
+// go through buffers of a dispatcher's own, nothing more.
+TEST(Dispatch, AnAllToAllHoldsChannelsToItsPeers) {
+  const auto outside = [](i64 ep, i64 etp, const char* dispatcher, const char* on) {
+    const Result<MachineCatalogue> machines = MachineCatalogue::load();
+    Recipe r = recipe_for(stack("megatron"), 64);
+    r.layout.dp = r.global_batch = 16;
+    r.layout.tp = 2;
+    r.layout.sp = true;
+    r.layout.zero = 1;
+    r.layout.ep = ep;
+    r.layout.etp = etp;
+    r.dispatcher = dispatcher;
+    const Case c = run(moe({.experts = 32}), stack("megatron"), r);
+    return memory_estimate<double>(c.a, machines->cluster(on).value()).stages[0].context.number();
+  };
+  const double peer = stack("megatron").exchange_peer_bytes.at("sm90").value;
+  const double ring = stack("megatron").communicator_bytes.at("sm90").value;
+  const auto more = [&](i64 ep, i64 etp, const char* on) {
+    return outside(ep, etp, "alltoall", on) - outside(ep, etp, "deepep", on);
+  };
+  EXPECT_DOUBLE_EQ(more(8, 1, "32xh100-sxm"), 7 * peer - ring);
+  EXPECT_DOUBLE_EQ(more(16, 1, "32xh100-sxm"), 7 * peer - ring);  // peers of other nodes are not counted
+  EXPECT_DOUBLE_EQ(more(8, 2, "32xh100-sxm"), 3 * peer - ring);
+  EXPECT_EQ(more(2, 1, "32xh100-sxm"), 0);
+  EXPECT_EQ(more(8, 1, "32xb200"), 0);  // not known
 }
 
 }  // namespace
