@@ -42,6 +42,8 @@ Result<int> run_export(const Args& args) {
   if (!problem) return problem.error();
   const auto out = export_to(args.value("to"), *problem, *request);
   if (!out) return out.error();
+  if (!out->comments && !out->left_out.empty())
+    complain("the file cannot say " + text::list(out->left_out) + ": the training script has to");
   if (Status s = write_text(out->text, args.value("output")); !s) return s.error();
   return kDone;
 }

@@ -1,5 +1,7 @@
 #include "src/adapt/recipe_words.hpp"
 
+#include <tuple>
+
 #include "src/base/decimal.hpp"
 #include "src/stack/stack_reader.hpp"
 
@@ -39,6 +41,15 @@ std::map<std::string, std::string> recipe_words(const Recipe& r) {
   if (r.given.contains("compile") || r.compile) out["compile"] = r.compile ? "true" : "false";
   out["recompute"] = recompute_text(r.recompute);
   if (r.offload.any()) out["offload"] = offload_text(r.offload);
+  if (r.given.contains("dispatcher") || r.dispatcher != Recipe().dispatcher) out["dispatcher"] = r.dispatcher;
+  if (r.cp_comm != Recipe().cp_comm) out["cp_comm"] = r.cp_comm;
+  if (r.cuda_graph != Recipe().cuda_graph) out["cuda_graph"] = r.cuda_graph;
+  for (const auto& [key, on, usual] :
+       {std::tuple{"dp_overlap", r.dp_overlap, true}, std::tuple{"tp_overlap", r.tp_overlap, false},
+        std::tuple{"ep_overlap", r.ep_overlap, false}, std::tuple{"fused_experts", r.fused_experts, false},
+        std::tuple{"fp8_attention", r.fp8_attention, false}}) {
+    if (on != usual) out[key] = on ? "true" : "false";
+  }
   if (r.mtp > 0) put("mtp", r.mtp);
   if (r.capacity_factor > 0) out["capacity_factor"] = shortest(r.capacity_factor);
   if (r.imbalance != 1) out["imbalance"] = shortest(r.imbalance);

@@ -148,7 +148,7 @@ std::vector<Case> cases() {
 
 bool valid(const std::string& choices, std::string value) {
   if (choices.empty() || value.empty()) return true;
-  if (value.front() == '"') value = value.substr(1, value.size() - 2);
+  if (value.front() == '"' || value.front() == '\'') value = value.substr(1, value.size() - 2);
   std::set<std::string> words;
   std::string word;
   for (const char c : choices + "|") {
@@ -189,7 +189,6 @@ TEST(Export, EveryOptionIsOneOfTheFramework) {
 TEST(Export, IsReadBackAsTheSameRecipe) {
   for (const Case& c : cases()) {
     const std::string format = c.format;
-    if (format == "slurm") continue;
     const auto problem = pose(c.request, catalogues());
     ASSERT_TRUE(problem.ok()) << format;
     const auto out = export_to(format, *problem, c.request);
@@ -208,6 +207,120 @@ TEST(Export, IsReadBackAsTheSameRecipe) {
     auto found = recipe_words(again->analysed.recipe);
     for (const auto& [key, value] : wanted) EXPECT_EQ(found[key], value) << format << " " << key << "\n" << out->text;
   }
+}
+
+// Every precision of every stack in every format that takes its plans: what is read back is the same recipe, or the
+// format refuses by name.
+TEST(Export, CarriesEveryPrecision) {
+  const std::map<std::string, const char*> files = {{"megatron", "run.sh"},      {"megatron-bridge", "config.py"},
+                                                    {"torchtitan", "config.py"}, {"deepspeed", "ds.json"},
+                                                    {"accelerate", "fsdp.yaml"}, {"nanotron", "config.yaml"},
+                                                    {"slurm", "job.sbatch"}};
+  std::map<std::string, std::set<std::string>> carried;
+  for (const Stack& stack : catalogues().stacks.all()) {
+    if (!stack.runs_on("sm100") || !stack.generation.empty()) continue;
+    for (const std::string& precision : stack.precision_names()) {
+      const Request asked = request("llama3-8b", "8xb200",
+                                    {{"stack", stack.name},
+                                     {"precision", precision},
+                                     {"zero", stack.zero_allowed.back() == 3 ? "3" : "1"},
+                                     {"tp", "1"}});
+      const auto problem = pose(asked, catalogues());
+      ASSERT_TRUE(problem.ok()) << stack.name << " " << precision << ": " << problem.error().text();
+      const auto wanted = recipe_words(problem->analysed.recipe);
+      for (const std::string& format : export_formats()) {
+        const std::string where = stack.name + " " + precision + " " + format;
+        const auto out = export_to(format, *problem, asked);
+        if (!out) {
+          EXPECT_FALSE(out.error().valid.empty()) << where;
+          continue;
+        }
+        for (const auto& [option, value] : out->options) {
+          const auto known = options().find(format + " " + option);
+          ASSERT_NE(known, options().end()) << where << ": " << option;
+          EXPECT_TRUE(valid(known->second.choices, value)) << where << ": " << option << " = " << value;
+        }
+        const auto back = import_file(out->text, files.at(format));
+        ASSERT_TRUE(back.ok()) << where << ": " << back.error().text();
+        carried[format].insert(precision);
+        if (!out->comments) {
+          for (const auto& [key, value] : back->keys) EXPECT_EQ(value, wanted.at(key)) << where << " " << key;
+          continue;
+        }
+        const auto again = pose(*back, catalogues());
+        ASSERT_TRUE(again.ok()) << where << ": " << again.error().text() << "\n" << out->text;
+        auto found = recipe_words(again->analysed.recipe);
+        if (!wanted.contains("compile") && found["compile"] != "true") found.erase("compile");  // said, and not done
+        EXPECT_EQ(found, wanted) << where << "\n" << out->text;
+      }
+    }
+  }
+  EXPECT_EQ(carried["slurm"].size(), 9U);
+  EXPECT_EQ(carried["megatron"].size(), 9U);
+  EXPECT_EQ(carried["accelerate"].size(), 9U);
+  EXPECT_EQ(carried["torchtitan"].size(), 8U);  // all but fp16
+  EXPECT_EQ(carried["deepspeed"].size(), 3U);
+}
+
+// A precision that the format has an option for is said by it, not by the comment alone.
+TEST(Export, SaysAPrecisionByTheFormatsOwnOptions) {
+  const auto text = [](const char* format, const char* stack, const char* precision) {
+    const Request asked = request("qwen3-30b-a3b", "8xb200", {{"stack", stack}, {"precision", precision}, {"ep", "8"}});
+    const auto problem = pose(asked, catalogues());
+    EXPECT_TRUE(problem.ok()) << (problem ? "" : problem.error().text());
+    if (!problem) return std::string();
+    const auto out = export_to(format, *problem, asked);
+    EXPECT_TRUE(out.ok()) << (out ? "" : out.error().text());
+    return out ? out->text : std::string();
+  };
+  const auto says = [](const std::string& all, const char* part) { return all.find(part) != std::string::npos; };
+  const std::string delayed = text("megatron", "megatron", "fp8-delayed");
+  EXPECT_TRUE(says(delayed, "--bf16 --fp8-format hybrid --fp8-recipe delayed")) << delayed;
+  EXPECT_FALSE(says(delayed, "precision=")) << delayed;
+  EXPECT_TRUE(says(text("megatron", "megatron", "nvfp4"), "--bf16 --fp4-format e2m1 --fp4-recipe nvfp4"));
+  EXPECT_TRUE(says(text("megatron-bridge", "megatron", "mxfp8"), "mixed_precision = \"bf16_with_mxfp8_mixed\""));
+  EXPECT_TRUE(says(text("torchtitan", "megatron-fsdp", "mxfp8"),
+                   "CONVERTERS = [MXFP8LinearConverter.Config(), MXFP8GroupedExpertsConverter.Config()]"));
+  const std::string tensors = text("torchtitan", "megatron-fsdp", "fp8-tensorwise");  // no converter today
+  EXPECT_TRUE(says(tensors, "precision=fp8-tensorwise")) << tensors;
+}
+
+// What a file cannot say and the run is not the same without is refused, by name.
+TEST(Export, DeepSpeedRefusesWhatItsFileCannotSay) {
+  using Keys = std::map<std::string, std::string, std::less<>>;
+  for (const auto& [keys, what] :
+       {std::pair{Keys{{"pp", "4"}, {"tp", "4"}}, "pipeline"}, std::pair{Keys{{"cp", "2"}}, "context parallelism"},
+        std::pair{Keys{{"precision", "fp8-delayed"}, {"tp", "2"}}, "fp8-delayed"}}) {
+    Request asked = request("llama3-8b", "16xh100-sxm", keys);
+    asked.keys["stack"] = "megatron";
+    const auto problem = pose(asked, catalogues());
+    ASSERT_TRUE(problem.ok()) << what << ": " << problem.error().text();
+    const auto out = export_to("deepspeed", *problem, asked);
+    ASSERT_FALSE(out.ok()) << what;
+    EXPECT_NE(out.error().what.find(what), std::string::npos) << out.error().text();
+  }
+}
+
+TEST(Import, ReadsPrecisionsAsPeopleWriteThem) {
+  const auto precision = [](const std::string& text, const char* file) {
+    const auto read = import_file(text, file);
+    if (!read) return "refused: " + read.error().what;
+    const auto at = read->keys.find("precision");
+    return at == read->keys.end() ? std::string("open") : at->second;
+  };
+  const std::string script = "x --num-layers 2 --micro-batch-size 1 --bf16 ";
+  EXPECT_EQ(precision(script + "--fp8-format hybrid", "run.sh"), "fp8-delayed");
+  EXPECT_EQ(precision(script + "--fp8-format e4m3 --fp8-recipe blockwise", "run.sh"), "fp8-blockwise");
+  EXPECT_EQ(precision(script + "--fp8-recipe mxfp8", "run.sh"), "bf16");  // without a format no fp8
+  EXPECT_EQ(precision(script + "--fp4-format e2m1", "run.sh"), "nvfp4");
+  EXPECT_EQ(precision(script + "--fp8-format e4m3 --fp8-recipe custom", "run.sh").substr(0, 7), "refused");
+  const std::string bridge = "cfg.model.tensor_model_parallel_size = 8\n";
+  EXPECT_EQ(precision(bridge, "c.py"), "open");
+  EXPECT_EQ(precision(bridge + "cfg.mixed_precision = \"bf16_with_nvfp4_mixed\"\n", "c.py"), "nvfp4");
+  EXPECT_EQ(precision(bridge + "cfg.mixed_precision = \"my_own\"\n", "c.py").substr(0, 7), "refused");
+  const std::string accelerate = "distributed_type: FSDP\nmixed_precision: fp8\n";
+  EXPECT_EQ(precision(accelerate + "fp8_config:\n  fp8_backend: TE\n", "a.yaml"), "fp8-delayed");
+  EXPECT_EQ(precision(accelerate, "a.yaml").substr(0, 7), "refused");
 }
 
 // The lists that the options were taken from, where they are at hand.

@@ -1,5 +1,6 @@
 // A launch file of Hugging Face accelerate, FSDP version 2. Batch and sequence belong to the training script.
 #include "src/adapt/export/export.hpp"
+#include "src/adapt/precision_words.hpp"
 
 namespace preflop {
 
@@ -29,14 +30,26 @@ Result<Exported> export_accelerate(const Problem& p, const Request& request) {
     return Error{"--to", std::string("accelerate has no ") + (l.pp > 1 ? "pp" : "ep"), "--pp 1 --ep 1"};
   if (l.zero == 1) return Error{"--to", "accelerate with FSDP has no zero 1", "--zero 3, or --to deepspeed"};
   FlatYaml y;
-  y.out.text = rest_line(p, request, {"tp", "pp", "cp", "dp", "zero", "hsdp"}, y.out.left_out);
+  const PrecisionWords* words = words_of_precision(r.precision);
+  const bool fp8 = words != nullptr && *words->accelerate != 0;
+  std::vector<std::string> carried = {"tp", "pp", "cp", "dp", "zero", "hsdp"};
+  if (words == nullptr || fp8) carried.emplace_back("precision");
+  y.out.text = rest_line(p, request, carried, y.out.left_out);
   const bool sharded = l.zero >= 2;
   y.set("compute_environment", std::string("LOCAL_MACHINE"));
   y.set("distributed_type", std::string(sharded ? "FSDP" : "MULTI_GPU"));
-  y.set("mixed_precision", r.precision == "fp32" ? std::string("'no'") : r.precision);
+  y.set("mixed_precision", r.precision == "fp32" ? std::string("'no'")
+                           : fp8                 ? std::string("fp8")
+                           : words != nullptr    ? std::string("bf16")
+                                                 : r.precision);
   y.set("num_machines", p.cluster.nodes());
   y.set("num_processes", p.cluster.gpus);
   y.set("machine_rank", std::int64_t{0});
+  if (fp8) {
+    y.begin("fp8_config");
+    y.set("fp8_backend", std::string(words->accelerate));
+    if (r.precision == "fp8-delayed") y.set("fp8_format", std::string("HYBRID"));
+  }
   if (!sharded) return std::move(y.out);
   y.begin("fsdp_config");
   y.set("fsdp_version", std::int64_t{2});

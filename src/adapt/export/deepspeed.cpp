@@ -2,16 +2,25 @@
 #include <nlohmann/json.hpp>
 
 #include "src/adapt/export/export.hpp"
+#include "src/adapt/precision_words.hpp"
 
 namespace preflop {
 
 Result<Exported> export_deepspeed(const Problem& p, const Request& request) {
   const Recipe& r = p.analysed.recipe;
   const Layout& l = r.layout;
-  if (l.pp > 1 && l.zero >= 2) return Error{"--to", "deepspeed: a pipeline runs zero 0 or 1 only", "--zero 1"};
-  if (l.vpp > 1 || l.etp > 1)
-    return Error{"--to", std::string("deepspeed has no ") + (l.vpp > 1 ? "virtual stages" : "etp above 1"), "1"};
+  // What changes the run and stands nowhere in the file is refused; the rest belongs to the training script.
+  const std::string lacks = l.pp > 1                                     ? "pipeline (the training script has it)"
+                            : l.cp > 1                                   ? "context parallelism"
+                            : l.etp > 1                                  ? "etp above 1"
+                            : l.hsdp > 0 && l.zero != 3                  ? "hsdp but of zero 3"
+                            : words_of_precision(r.precision) != nullptr ? r.precision
+                                                                         : "";
+  if (!lacks.empty())
+    return Error{"--to", "deepspeed's JSON has no " + lacks,
+                 "a plan of --pp 1 --cp 1 --etp 1 and --precision bf16, fp16 or fp32"};
   Exported out;
+  out.comments = false;
   nlohmann::json json = {
       {"train_micro_batch_size_per_gpu", r.micro_batch},
       {"gradient_accumulation_steps", r.micro_batches()},

@@ -18,6 +18,7 @@ struct Exported {
   std::string text;
   std::vector<std::pair<std::string, std::string>> options;  // as written: "--seq-length" "8192"; switches have ""
   std::vector<std::string> left_out;                         // recipe keys that the format cannot carry
+  bool comments = true;                                      // the file's comment line says these
 };
 
 std::vector<std::string> export_formats();

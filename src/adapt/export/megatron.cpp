@@ -4,6 +4,7 @@
 
 #include "src/adapt/export/export.hpp"
 #include "src/adapt/layer_pattern.hpp"
+#include "src/adapt/precision_words.hpp"
 #include "src/base/decimal.hpp"
 
 namespace preflop {
@@ -176,7 +177,7 @@ Status layout_options(Script& s, const Problem& p) {
   if (l.vpp > 1) s.size("--num-virtual-stages-per-pipeline-rank", l.vpp);
   if (l.cp > 1) {
     s.size("--context-parallel-size", l.cp);
-    s.option("--cp-comm-type", "a2a");
+    s.option("--cp-comm-type", r.cp_comm);
   }
   if (p.analysed.split_how.starts_with("embedding and loss")) {
     s.option("--account-for-embedding-in-pipeline-split");
@@ -213,6 +214,11 @@ void training_options(Script& s, const Recipe& r) {
       r.tokens ? std::ceil(*r.tokens / (static_cast<double>(r.global_batch) * static_cast<double>(r.seq))) : 1000;
   s.size("--train-iters", static_cast<std::int64_t>(steps));
   if (r.precision != "fp32") s.option(r.precision == "fp16" ? "--fp16" : "--bf16");
+  if (const PrecisionWords* words = words_of_precision(r.precision); words != nullptr && *words->megatron_width != 0) {
+    const std::string width = std::string("--") + words->megatron_width;
+    s.option(width + "-format", words->megatron_format);
+    s.option(width + "-recipe", words->megatron_recipe);
+  }
   s.end();
   if (r.recompute.kind == RecomputeKind::full) {
     s.option("--recompute-granularity", "full");
@@ -260,27 +266,28 @@ Result<Exported> export_megatron(const Problem& p, const Request& request) {
   const bool hybrid = is_hybrid(p.architecture);
   const std::int64_t node = processes_per_node(p);
   s.out.text = "#!/bin/bash\n";
-  const std::vector<std::string> carried = {"tp",
-                                            "pp",
-                                            "vpp",
-                                            "cp",
-                                            "ep",
-                                            "etp",
-                                            "dp",
-                                            "zero",
-                                            "sp",
-                                            "hsdp",
-                                            "seq",
-                                            "micro_batch",
-                                            "global_batch",
-                                            "recompute",
-                                            "offload",
-                                            "precision",
-                                            "loss",
-                                            "attention",
-                                            "schedule",
-                                            "layers_per_stage",
-                                            "capacity_factor"};
+  std::vector<std::string> carried = {"tp",
+                                      "pp",
+                                      "vpp",
+                                      "cp",
+                                      "ep",
+                                      "etp",
+                                      "dp",
+                                      "zero",
+                                      "sp",
+                                      "hsdp",
+                                      "seq",
+                                      "micro_batch",
+                                      "global_batch",
+                                      "recompute",
+                                      "offload",
+                                      "loss",
+                                      "attention",
+                                      "schedule",
+                                      "layers_per_stage",
+                                      "capacity_factor"};
+  const PrecisionWords* words = words_of_precision(r.precision);
+  if (words == nullptr || *words->megatron_width != 0) carried.emplace_back("precision");
   s.out.text += rest_line(p, request, carried, s.out.left_out);
   s.out.text += "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
   s.out.text += "torchrun --nnodes " + num(p.cluster.nodes()) + " --nproc_per_node " + num(node) +

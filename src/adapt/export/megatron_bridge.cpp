@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "src/adapt/export/python_config.hpp"
+#include "src/adapt/precision_words.hpp"
 #include "src/base/decimal.hpp"
 
 namespace preflop {
@@ -14,10 +15,13 @@ Result<Exported> export_megatron_bridge(const Problem& p, const Request& request
     return Error{"--to", "megatron-bridge does not run a plan of stack " + r.stack, "--stack megatron"};
   PythonConfig c;
   c.object = "cfg";
-  c.out.text = rest_line(p, request,
-                         {"tp", "pp", "vpp", "cp", "ep", "etp", "dp", "zero", "sp", "seq", "micro_batch",
-                          "global_batch", "recompute", "offload", "precision", "schedule"},
-                         c.out.left_out);
+  const PrecisionWords* words = words_of_precision(r.precision);
+  const bool named = words != nullptr && *words->bridge != 0;
+  std::vector<std::string> carried = {"tp",          "pp",           "vpp",       "cp",      "ep",
+                                      "etp",         "dp",           "zero",      "sp",      "seq",
+                                      "micro_batch", "global_batch", "recompute", "offload", "schedule"};
+  if (words == nullptr || named) carried.emplace_back("precision");
+  c.out.text = rest_line(p, request, carried, c.out.left_out);
   c.out.text +=
       "import torch\nfrom megatron.bridge import AutoBridge\nfrom megatron.bridge.recipes.common import "
       "_pretrain_common\n"
@@ -74,8 +78,9 @@ Result<Exported> export_megatron_bridge(const Problem& p, const Request& request
     c.set("model.cpu_offloading", true);
     c.set("model.cpu_offloading_num_layers", r.offload.activations);
   }
-  c.set("mixed_precision",
-        r.precision == "fp32" ? "None" : quoted_python(r.precision == "fp16" ? "fp16_mixed" : "bf16_mixed"));
+  c.set("mixed_precision", r.precision == "fp32" ? "None"
+                           : named               ? quoted_python(words->bridge)
+                                                 : quoted_python(r.precision == "fp16" ? "fp16_mixed" : "bf16_mixed"));
   c.set("ddp.use_distributed_optimizer", l.zero >= 1);
   if (l.zero >= 2) {
     c.set("ddp.use_megatron_fsdp", true);

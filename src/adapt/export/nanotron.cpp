@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "src/adapt/export/export.hpp"
+#include "src/adapt/precision_words.hpp"
 
 namespace preflop {
 
@@ -57,10 +58,10 @@ Result<Exported> export_nanotron(const Problem& p, const Request& request) {
   if (r.recompute.kind != RecomputeKind::none && r.recompute.kind != RecomputeKind::full)
     return Error{"--to", "nanotron recomputes all of a layer or nothing", "--recompute none or full"};
   Yaml y;
-  y.out.text = rest_line(p, request,
-                         {"tp", "pp", "cp", "ep", "dp", "zero", "sp", "schedule", "seq", "micro_batch", "global_batch",
-                          "recompute", "precision"},
-                         y.out.left_out);
+  std::vector<std::string> carried = {"tp", "pp",       "cp",  "ep",          "dp",           "zero",
+                                      "sp", "schedule", "seq", "micro_batch", "global_batch", "recompute"};
+  if (words_of_precision(r.precision) == nullptr) carried.emplace_back("precision");
+  y.out.text = rest_line(p, request, carried, y.out.left_out);
   y.begin("general");
   y.set("project", std::string("preflop"));
   y.set("run", p.architecture.name + "-" + std::to_string(p.cluster.gpus) + "gpu");

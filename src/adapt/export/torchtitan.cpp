@@ -1,5 +1,6 @@
 // A configuration function of torchtitan (the generation whose configurations are Python).
 #include "src/adapt/export/python_config.hpp"
+#include "src/adapt/precision_words.hpp"
 
 namespace preflop {
 
@@ -8,6 +9,26 @@ namespace {
 // "Interleaved1F1B"; torchtitan's names.
 const char* schedule_name(const std::string& schedule) {
   return schedule == "gpipe" ? "GPipe" : schedule == "interleaved" ? "Interleaved1F1B" : "1F1B";
+}
+
+// Scaled precisions are converters, which the registry of the model's family takes.
+void converters(PythonConfig& c, const PrecisionWords& words, bool experts) {
+  std::vector<std::string> names = {std::string(words.titan) + "LinearConverter"};
+  if (experts && words.titan_experts) names.push_back(std::string(words.titan) + "GroupedExpertsConverter");
+  const std::string recipe = words.titan_recipe;
+  std::string imported, calls;
+  for (const std::string& name : names) {
+    const bool linear = name == names.front();
+    c.out.options.emplace_back("model_registry(converters=[" + name + ".Config()])", "");
+    if (linear && !recipe.empty()) c.out.options.emplace_back("converters[" + name + "].recipe_name", recipe);
+    imported += (linear ? "" : ", ") + name;
+    calls += (linear ? "" : ", ") + name + ".Config(" +
+             (linear && !recipe.empty() ? "recipe_name=" + quoted_python(recipe) : "") + ")";
+  }
+  c.out.text +=
+      std::string("from torchtitan.components.quantization.") + words.titan_module + " import " + imported +
+      "\n\n# For the registry of the model's family: model_registry(.., converters=CONVERTERS)\nCONVERTERS = [" +
+      calls + "]\n";
 }
 
 }  // namespace
@@ -32,17 +53,22 @@ Result<Exported> export_torchtitan(const Problem& p, const Request& request) {
   std::vector<std::string> carried = {
       "tp",  "pp",          "cp",           "ep",        "dp",      "zero",     "hsdp",    "sp",
       "seq", "micro_batch", "global_batch", "recompute", "offload", "schedule", "compile", "optimizer_implementation"};
+  const PrecisionWords* words = words_of_precision(r.precision);
+  const bool converted = words != nullptr && *words->titan != 0;
+  if (words == nullptr || converted) carried.emplace_back("precision");
   if (l.vpp == 1) carried.emplace_back("vpp");  // layers a stage say more chunks only beside the model's layers
   c.out.text = rest_line(p, request, carried, c.out.left_out);
   c.out.text += "from torchtitan.distributed.activation_checkpoint import FullAC, SelectiveAC\n";
   std::string family = p.architecture.name;
   for (char& ch : family) ch = ch == '-' || ch == '.' ? '_' : ch;
-  c.out.text += "from torchtitan.trainer import Trainer\n\n\ndef " + function_name(p) +
-                "(config: Trainer.Config) -> Trainer.Config:\n";
+  c.out.text += "from torchtitan.trainer import Trainer\n";
+  if (converted) converters(c, *words, has_experts(*p.model));
+  c.out.text += "\n\ndef " + function_name(p) + "(config: Trainer.Config) -> Trainer.Config:\n";
   c.out.text += "    # config: the model's own, from the registry of its family\n";
   c.set("training.max_context_length", r.seq);
   c.set("training.num_tokens_per_microbatch_per_dp_rank", r.micro_batch * r.seq);
   c.set("training.num_tokens_per_train_step", r.global_batch * r.seq);
+  if (r.precision == "fp32") c.set("training.mixed_precision_param", quoted_python("float32"));
   if (pipeline || l.ep > 1) c.set("training.disable_cuda_graphs", true);
   c.set("parallelism.data_parallel_replicate_degree", l.dp / shard);
   c.set("parallelism.data_parallel_shard_degree", shard);

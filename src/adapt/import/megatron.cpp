@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "src/adapt/import/import.hpp"
+#include "src/adapt/precision_words.hpp"
 #include "src/base/text.hpp"
 
 namespace preflop {
@@ -216,6 +217,26 @@ void read_memory(const Options& o, Request& out) {
   if (backend == "unfused" || backend == "local") out.keys["attention"] = "unfused";
 }
 
+// Products in fp8 or fp4 beside --bf16; a recipe is delayed (fp8) or nvfp4 where the script names none.
+Status read_precision(const Options& o, const std::string& file, Request& out) {
+  const bool fp4 = o.has("--fp4-format");
+  const bool fp8 = o.has("--fp8-format") || o.has("--fp8-hybrid") || o.has("--fp8-e4m3");
+  if (fp4 || fp8) {
+    const std::string option = fp4 ? "--fp4-recipe" : "--fp8-recipe";
+    const std::string recipe = o.has(option) ? o.value(option) : fp4 ? "nvfp4" : "delayed";
+    const PrecisionWords* words = precision_called(&PrecisionWords::megatron_recipe, recipe);
+    if (words == nullptr)
+      return Error{"--from", option + " of " + text::quoted(file) + " is " + text::quoted(recipe),
+                   text::list(all_words(&PrecisionWords::megatron_recipe))};
+    out.keys["precision"] = words->precision;
+  } else if (o.has("--fp16")) {
+    out.keys["precision"] = "fp16";
+  } else {
+    out.keys.emplace("precision", o.has("--bf16") ? "bf16" : "fp32");
+  }
+  return Nothing{};
+}
+
 // GPUs of the launch, where torchrun's flags say them.
 std::int64_t launched(const Options& o) {
   const std::int64_t nodes = std::max<std::int64_t>(1, o.number("--nnodes"));
@@ -230,6 +251,7 @@ Result<Request> import_megatron(std::string_view text, const std::string& file) 
   Request out;
   read_rest_line(text, out);
   if (!o.has("--tensor-model-parallel-size") && !o.has("--micro-batch-size") && !o.has("--num-layers")) {
+    if (out.keys.contains("stack") && out.keys.contains("tp")) return out;  // a batch script of ours
     return Error{"--from", text::quoted(file) + " has no option of a Megatron launch",
                  "a script with --tensor-model-parallel-size ..."};
   }
@@ -252,10 +274,10 @@ Result<Request> import_megatron(std::string_view text, const std::string& file) 
   out.keys.emplace("pp", "1");
   if (o.has("--num-experts") && !o.has("--expert-tensor-parallel-size")) out.keys.emplace("etp", out.keys["tp"]);
   if (out.keys["tp"] != "1") out.keys["sp"] = o.has("--sequence-parallel") ? "true" : "false";
-  if (o.has("--fp16") || o.has("--bf16")) out.keys["precision"] = o.has("--fp16") ? "fp16" : "bf16";
-  if (!o.has("--fp16") && !o.has("--bf16")) out.keys.emplace("precision", "fp32");
+  if (Status s = read_precision(o, file, out); !s) return s.error();
   if (o.has("--grad-reduce-in-bf16")) out.keys["grad_dtype"] = "bf16";
   if (o.has("--moe-expert-capacity-factor")) out.keys["capacity_factor"] = o.value("--moe-expert-capacity-factor");
+  if (const std::string way = o.value("--cp-comm-type"); way == "p2p" || way == "a2a") out.keys["cp_comm"] = way;
   read_pipeline(o, out);
   read_memory(o, out);
   if (const std::int64_t n = o.number("--num-distributed-optimizer-instances"); n > 1 && launched(o) > 0) {

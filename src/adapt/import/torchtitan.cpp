@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "src/adapt/import/import.hpp"
+#include "src/adapt/precision_words.hpp"
 #include "src/base/text.hpp"
 #include "src/base/toml_read.hpp"
 
@@ -117,9 +118,35 @@ void read_bridge(const Flat& f, Request& out) {
   if (whole(f, "model.cpu_offloading_num_layers") > 0)
     offload += (offload.empty() ? "activations=" : ",activations=") + at(f, "model.cpu_offloading_num_layers");
   if (!offload.empty()) out.keys["offload"] = offload;
-  const std::string precision = at(f, "mixed_precision");
-  if (precision == "bf16_mixed" || precision == "fp16_mixed") out.keys["precision"] = precision.substr(0, 4);
   out.keys.emplace("stack", "megatron");
+}
+
+// A name that mixed_precision takes; a configuration of its own is no name.
+Status read_bridge_precision(const Flat& f, const std::string& file, Request& out) {
+  const std::string name = at(f, "mixed_precision");
+  const PrecisionWords* words = precision_called(&PrecisionWords::bridge, name);
+  if (words != nullptr || name == "fp16_mixed" || name == "None")
+    out.keys["precision"] = words != nullptr ? words->precision : name == "None" ? "fp32" : "fp16";
+  else if (name == "bf16_mixed")
+    out.keys.emplace("precision", "bf16");
+  else if (!name.empty())
+    return Error{"--from", "mixed_precision of " + text::quoted(file) + " is " + text::quoted(name),
+                 "bf16_mixed, fp16_mixed, " + text::list(all_words(&PrecisionWords::bridge))};
+  return Nothing{};
+}
+
+// Converters of linear layers, wherever the file gives them to the registry.
+void read_converters(std::string_view text, Request& out) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view code = line.substr(0, line.find('#'));
+    for (const PrecisionWords& w : precision_words()) {
+      const bool used = *w.titan != 0 && code.find(std::string(w.titan) + "LinearConverter.Config(") != code.npos;
+      if (used) out.keys["precision"] = w.precision;
+    }
+  }
 }
 
 }  // namespace
@@ -147,6 +174,7 @@ Result<Request> import_python(std::string_view text, const std::string& file) {
   read_rest_line(text, out);
   if (f.contains("model.tensor_model_parallel_size")) {
     read_bridge(f, out);
+    if (Status s = read_bridge_precision(f, file, out); !s) return s.error();
     return out;
   }
   if (!f.contains("parallelism.tensor_parallel_degree") && !f.contains("parallelism.data_parallel_shard_degree"))
@@ -162,6 +190,8 @@ Result<Request> import_python(std::string_view text, const std::string& file) {
   const std::string checkpoint = at(f, "activation_checkpoint");
   out.keys["recompute"] = checkpoint == "None" ? "none" : checkpoint.starts_with("FullAC") ? "full" : "selective";
   if (at(f, "training.enable_cpu_offload") == "True") out.keys["offload"] = "optimizer=cpu,params=cpu";
+  if (at(f, "training.mixed_precision_param") == "float32") out.keys["precision"] = "fp32";
+  read_converters(text, out);
   if (f.contains("compile.enable")) out.keys["compile"] = at(f, "compile.enable") == "True" ? "true" : "false";
   read_implementation(f, out);
   out.keys.emplace("stack", "torchtitan");

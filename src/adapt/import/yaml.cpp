@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "src/adapt/import/import.hpp"
+#include "src/adapt/precision_words.hpp"
 #include "src/base/text.hpp"
 
 namespace preflop {
@@ -90,7 +91,8 @@ void read_nanotron(const Flat& y, Request& out) {
     out.keys["schedule"] = text_at(y, "parallelism.pp_engine") == "1f1b" ? "1f1b" : "gpipe";
   out.keys["recompute"] = text_at(y, "parallelism.recompute_layer") == "true" ? "full" : "none";
   const std::string dtype = text_at(y, "model.dtype");
-  if (!dtype.empty()) out.keys["precision"] = dtype == "float16" ? "fp16" : dtype == "float32" ? "fp32" : "bf16";
+  if (dtype == "float16" || dtype == "float32") out.keys["precision"] = dtype == "float16" ? "fp16" : "fp32";
+  if (!dtype.empty()) out.keys.emplace("precision", "bf16");
   out.keys.emplace("stack", "nanotron");
   const std::string m = "model.model_config.";
   if (!out.model.empty() || digits_at(y, m + "num_hidden_layers") == 0) return;
@@ -101,10 +103,24 @@ void read_nanotron(const Flat& y, Request& out) {
   if (text_at(y, m + "tie_word_embeddings") == "true") out.model += ",tied=true";
 }
 
-void read_accelerate(const Flat& y, Request& out) {
-  const std::string precision = text_at(y, "mixed_precision");
-  if (precision == "bf16" || precision == "fp16") out.keys["precision"] = precision;
+// fp8 is Transformer Engine's delayed scaling, or torchao's of whole tensors.
+Status read_mixed_precision(const Flat& y, const std::string& file, Request& out) {
+  const std::string precision = text_at(y, "mixed_precision"), backend = text_at(y, "fp8_config.fp8_backend");
+  if (precision == "bf16") out.keys.emplace("precision", "bf16");
+  if (precision == "fp16") out.keys["precision"] = "fp16";
   if (precision == "no") out.keys["precision"] = "fp32";
+  if (precision != "fp8") return Nothing{};
+  std::string lower = backend;
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const PrecisionWords* words = precision_called(&PrecisionWords::accelerate, lower);
+  if (words == nullptr)
+    return Error{"--from", "fp8_config.fp8_backend of " + text::quoted(file) + " is " + text::quoted(backend),
+                 text::list(all_words(&PrecisionWords::accelerate))};
+  out.keys["precision"] = words->precision;
+  return Nothing{};
+}
+
+void read_accelerate(const Flat& y, Request& out) {
   const std::string p = "parallelism_config.parallelism_config_";
   const std::int64_t tp = std::max<std::int64_t>(1, digits_at(y, p + "tp_size")),
                      cp = std::max<std::int64_t>(1, digits_at(y, p + "cp_size"));
@@ -172,9 +188,10 @@ Result<Request> import_yaml(std::string_view text, const std::string& file) {
   };
   if (any("parallelism.") && any("tokens."))
     read_nanotron(*yaml, out);
-  else if (any("distributed_type"))
+  else if (any("distributed_type")) {
+    if (Status s = read_mixed_precision(*yaml, file, out); !s) return s.error();
     read_accelerate(*yaml, out);
-  else
+  } else
     return Error{"--from", text::quoted(file) + " is neither accelerate's nor nanotron's",
                  "a file with distributed_type, or with parallelism and tokens"};
   return out;
