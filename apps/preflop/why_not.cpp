@@ -4,6 +4,7 @@
 #include "apps/preflop/io.hpp"
 #include "apps/preflop/search.hpp"
 #include "src/adapt/plan_run.hpp"
+#include "src/adapt/recipe_keys.hpp"
 #include "src/search/space.hpp"
 #include "src/view/plan.hpp"
 
@@ -22,19 +23,26 @@ Result<int> run_why_not(const Args& args) {
   if (!request) return request.error();
   Result<Catalogues> catalogues = catalogues_of(args);
   if (!catalogues) return catalogues.error();
-  Request open = *request;
-  bool any = false;
+  Request with = *request;
+  std::vector<std::string> flags;
   // The keys of a layout that are given are what is asked about.
-  for (const char* key : kPlannedKeys) any = open.keys.erase(key) > 0 || any;
-  if (!any) return Error{"why-not", "no layout to ask about", "for example --tp 4 --pp 2"};
+  for (const char* key : kPlannedKeys) {
+    if (with.keys.contains(key)) flags.push_back(flag_of(key));
+  }
+  if (flags.empty()) return Error{"why-not", "no layout to ask about", "for example --tp 4 --pp 2"};
+  // Both on one stack: the one that estimate would take for the layout.
+  const auto drafted = draft(with, *catalogues);
+  if (!drafted) return drafted.error();
+  with.keys.emplace("stack", drafted->stack->full_name());
+  Request open = with;
+  for (const char* key : kPlannedKeys) open.keys.erase(key);
   PlanWords words;
-  words.allow_tight = true;
   if (!request->on.empty()) words.on = {request->on};
   const Result<Plan> best = make_plan(open, words, *catalogues, search_parallel);
   if (!best) return best.error();
-  const Result<Plan> asked = make_plan(*request, words, *catalogues, search_parallel);
+  const Result<Plan> asked = make_plan(with, words, *catalogues, search_parallel);
   if (!asked) return asked.error();
-  const WhyNot answer = why_not(*asked, *best);
+  const WhyNot answer = why_not(*asked, *best, flags);
   if (Status s = emit(args, [&] { return why_not_json_value(answer); }, [&] { return why_not_text(answer); }); !s)
     return s.error();
   return kDone;

@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "src/base/text.hpp"
 #include "src/search/why.hpp"
+#include "src/stack/stack_reader.hpp"
 #include "src/view/json.hpp"
 #include "src/view/plan.hpp"
 
@@ -9,6 +12,10 @@ namespace {
 
 constexpr std::size_t kShown = 4;
 
+double seconds_of_token(const Estimate& e) {
+  return e.step->seconds.number() / (static_cast<double>(e.recipe.global_batch) * static_cast<double>(e.recipe.seq));
+}
+
 std::string passage(const std::string& body) {
   std::string out;
   for (const std::string& line : text::wrapped(body, text::kColumns - 2)) out += line + "\n";
@@ -17,16 +24,26 @@ std::string passage(const std::string& body) {
 
 }  // namespace
 
-WhyNot why_not(const Plan& asked, const Plan& best) {
+WhyNot why_not(const Plan& asked, const Plan& best, const std::vector<std::string>& flags) {
   WhyNot out;
-  if (!best.plans.empty()) out.best = best.plans.front();
-  if (!asked.plans.empty()) {
-    out.asked = asked.plans.front();
-    const bool timed = out.best && out.best->step && out.asked->step;
-    if (!timed || out.asked->step->seconds.number() <= out.best->step->seconds.number()) return out;
-    out.verdict = WhyNot::Verdict::slower;
-    const auto terms = step_differences(*out.best, *out.asked);
-    out.because = difference_words(terms, kShown);
+  const auto usable = [](const Plan& plan) -> const Estimate* {
+    if (!plan.plans.empty()) return &plan.plans.front();
+    const bool tight = plan.nearest && plan.nearest->memory.verdict == Verdict::tight;
+    return tight ? &*plan.nearest : nullptr;
+  };
+  if (const Estimate* e = usable(best)) out.best = *e;
+  if (const Estimate* e = usable(asked)) {
+    out.asked = *e;
+    out.tight = e->memory.verdict == Verdict::tight;
+    const bool timed = out.best && out.best->step && e->step;
+    if (timed) out.slower = seconds_of_token(*e) / seconds_of_token(*out.best) - 1;
+    if (out.slower > 0) {
+      out.verdict = WhyNot::Verdict::slower;
+      out.because = difference_words(step_differences(*out.best, *e), kShown);
+    } else if (out.tight && out.best && out.best->memory.verdict != Verdict::tight) {
+      out.verdict = WhyNot::Verdict::tight;
+      out.because = asked.nearest_why;
+    }
     return out;
   }
   if (asked.nearest) {
@@ -41,16 +58,23 @@ WhyNot why_not(const Plan& asked, const Plan& best) {
     return out;
   }
   out.verdict = WhyNot::Verdict::illegal;
-  // What refuses most is what was asked about: everything else is open.
-  if (!asked.space.rejected.empty()) out.because = asked.space.rejected.front().example;
+  for (const SpaceReport::Rejected& reason : asked.space.rejected) {
+    if (out.because.empty()) out.because = reason.example;
+    const bool of_these = std::any_of(flags.begin(), flags.end(),
+                                      [&](const std::string& flag) { return reason.example.starts_with(flag + ":"); });
+    if (!of_these) continue;
+    out.because = reason.example;
+    break;
+  }
   return out;
 }
 
 nlohmann::json why_not_json_value(const WhyNot& a) {
-  static constexpr const char* kVerdicts[] = {"illegal", "short of memory", "slower", "best"};
+  static constexpr const char* kVerdicts[] = {"illegal", "short of memory", "slower", "best", "tight"};
   return {{"schema", "preflop.why-not/1"},
           {"verdict", kVerdicts[static_cast<int>(a.verdict)]},
           {"because", a.because},
+          {"tight", a.tight},
           {"asked", a.asked ? estimate_json_value(*a.asked) : nlohmann::json(nullptr)},
           {"best", a.best ? estimate_json_value(*a.best) : nlohmann::json(nullptr)}};
 }
@@ -68,16 +92,21 @@ std::string why_not_text(const WhyNot& a) {
       out = passage("Does not fit, in its best form: " + plan(*a.asked) + ": " + a.because + ".");
       break;
     case WhyNot::Verdict::slower:
-      out = passage("Slower by " + text::percent(a.asked->step->seconds.number() / a.best->step->seconds.number() - 1) +
-                    " in its best form: " + plan(*a.asked) + ".");
+      out = passage("Slower by " + text::percent(a.slower) + " in its best form" +
+                    (a.tight ? ", which fits only tightly" : "") + ": " + plan(*a.asked) + ".");
       out += passage("Because: " + a.because + ".");
       break;
-    case WhyNot::Verdict::best:
-      out = passage("Nothing speaks against it: no layout is faster. " + (a.asked ? plan(*a.asked) : std::string()) +
+    case WhyNot::Verdict::tight:
+      out = passage("Fits only tightly, with less room to spare than plan wants (--allow-tight): " + plan(*a.asked) +
                     ".");
-      return out;
+      break;
+    case WhyNot::Verdict::best:
+      if (!a.asked->step)
+        return passage("It fits: " + plan(*a.asked) + ". How fast it is is not known, so nothing is compared.");
+      return passage("Nothing speaks against it: no layout is faster. " + plan(*a.asked) + ", on stack " +
+                     stack_text(a.asked->recipe) + ".");
   }
-  if (a.best) out += passage("The best: " + plan(*a.best) + ".");
+  if (a.best) out += passage("The best: " + plan(*a.best) + ", on stack " + stack_text(a.best->recipe) + ".");
   return out;
 }
 

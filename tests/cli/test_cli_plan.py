@@ -152,9 +152,37 @@ class Plan(unittest.TestCase):
             self.assertEqual(code, 0, args)
             self.assertTrue(out.startswith(word), out)
 
+    def why_not(self, *args):
+        code, out, err = run("why-not", "llama3-70b", "--on", "64xh100-sxm", *args, "--json")
+        self.assertEqual(code, 0, err)
+        return json.loads(out)
+
+    def test_why_not_compares_on_one_stack_with_the_plan_of_that_stack(self):
+        for asked, stack in ((("--tp", "1", "--pp", "16"), None), (("--tp", "8", "--vpp", "4"), None),
+                             (("--tp", "1", "--zero", "1"), None), (("--zero", "3"), None),
+                             (("--tp", "4", "--pp", "2"), "megatron"), (("--tp", "8"), "torchtitan")):
+            given = ("--stack", stack) if stack else ()
+            answer = self.why_not(*asked, *given)
+            best, layout = answer["best"], answer["asked"]
+            self.assertEqual(best["recipe"]["stack"], layout["recipe"]["stack"], asked)
+            code, out, err = run("plan", "llama3-70b", "--on", "64xh100-sxm", "--stack", best["recipe"]["stack"], "--json")
+            self.assertEqual(code, 0, err)
+            self.assertEqual(json.loads(out)["plans"][0]["step"]["seconds"], best["step"]["seconds"], asked)
+            self.assertEqual(best["memory"]["verdict"], "fits")
+            self.assertEqual(answer["tight"], layout["memory"]["verdict"] == "tight", asked)
+            self.assertEqual(answer["verdict"] == "slower", layout["step"]["seconds"] > best["step"]["seconds"], asked)
+
+    def test_why_not_says_of_a_layout_that_it_fits_only_tightly(self):
+        code, out, _ = run("why-not", "llama3-8b", "--on", "8xh100-sxm", "--stack", "megatron", "--tp", "1",
+                           "--micro-batch", "4", "--recompute", "none")
+        self.assertEqual(code, 0)
+        self.assertIn("in its best form, which fits only tightly:", " ".join(out.split()))
+
     def test_illegal_names_the_size_that_is_asked_about(self):
         for model, args, said in (("llama3-8b", ("--tp", "64"), "--tp: 64 does not divide the 32 query heads"),
                                   ("nemotron-h-56b", ("--tp", "16"), "--tp: 16 does not divide the 8 groups"),
+                                  ("mixtral-8x7b", ("--ep", "16"), "--ep: 16 does not divide the 8 experts"),
+                                  ("llama3-8b", ("--stack", "megatron", "--zero", "3"), "--zero: stack megatron"),
                                   ("llama3-8b", ("--tp", "7"), "--on: 64 GPUs are not a multiple of tp 7")):
             for command, code in (("why-not", 0), ("plan", 3)):
                 done = run(command, model, "--on", "64xh100-sxm", *args)
