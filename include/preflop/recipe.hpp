@@ -102,10 +102,12 @@ struct Recipe {
   std::string cp_comm = "p2p";          // context parallelism: keys round a ring (p2p) or heads for tokens (a2a)
   std::string dispatcher = "alltoall";  // rows of experts: alltoall, deepep, hybridep
   std::string cuda_graph = "none";      // none, transformer_engine or local (parts of a layer), full_iteration
-  bool dp_overlap = true;               // gradients reduced and weights gathered beside compute, where the stack can
-  bool tp_overlap = false;              // tensor-parallel exchange beside the product it feeds (async TP)
-  bool ep_overlap = false;              // exchange of rows beside the other micro-batch's compute
-  bool fused_experts = false;           // grouped products with activation and quantisation in one kernel
+  // Of transformer_engine and local graphs, what they hold: attn, mamba, mlp, moe_router, moe_preprocess.
+  std::vector<std::string> cuda_graph_scope = {"attn", "mamba", "mlp", "moe_router", "moe_preprocess"};
+  bool dp_overlap = true;      // gradients reduced and weights gathered beside compute, where the stack can
+  bool tp_overlap = false;     // tensor-parallel exchange beside the product it feeds (async TP)
+  bool ep_overlap = false;     // exchange of rows beside the other micro-batch's compute
+  bool fused_experts = false;  // grouped products with activation and quantisation in one kernel
   bool fp8_attention = false;
   // Packed samples attend within themselves: tokens of a sample on average; 0: a sample fills the sequence.
   double sample_tokens = 0;

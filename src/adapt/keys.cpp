@@ -48,6 +48,7 @@ const std::vector<Key>& request_keys() {
       {"cp_comm", "p2p|a2a", "software", "context parallelism: keys round a ring, or heads for tokens", ""},
       {"dispatcher", "NAME", "software", "how rows reach their experts: alltoall, deepep or hybridep", ""},
       {"cuda_graph", "NAME", "software", "none, transformer_engine, local or full_iteration", ""},
+      {"cuda_graph_scope", "PART,..", "software", "in such graphs: attn, mamba, mlp, moe_router, moe_preprocess", ""},
       {"dp_overlap", "", "software", "data-parallel exchanges beside compute (--no-dp-overlap: off)", ""},
       {"tp_overlap", "", "software", "tensor-parallel exchange beside the product it feeds (async TP)", ""},
       {"ep_overlap", "", "software", "expert exchange beside another micro-batch's compute", ""},

@@ -232,6 +232,27 @@ Status word_key(const Request& request, const char* key, const std::vector<std::
   return Nothing{};
 }
 
+// The parts of a layer that CUDA graphs hold, in the order in which they run; each once.
+Status read_graph_scope(const Request& request, Recipe& recipe) {
+  const std::string* text = text_of(request, "cuda_graph_scope");
+  if (text == nullptr) return Nothing{};
+  const std::vector<std::string> parts = cuda_graph_parts();
+  std::set<std::string> named;
+  for (std::size_t begin = 0; begin <= text->size();) {
+    const std::size_t end = std::min(text->find(',', begin), text->size());
+    const std::string part = text->substr(begin, end - begin);
+    if (std::find(parts.begin(), parts.end(), part) == parts.end())
+      return text::unknown_name("--cuda-graph-scope", "part", part, parts);
+    named.insert(part);
+    begin = end + 1;
+  }
+  recipe.cuda_graph_scope.clear();
+  for (const std::string& part : parts) {
+    if (named.contains(part)) recipe.cuda_graph_scope.push_back(part);
+  }
+  return Nothing{};
+}
+
 Status read_software(const Request& request, const Stack& stack, Recipe& recipe) {
   recipe.optimizer_implementation = stack.optimizer_implementations.front();
   if (Status s = word_key(request, "optimizer_implementation", optimizer_implementation_names(),
@@ -242,6 +263,7 @@ Status read_software(const Request& request, const Stack& stack, Recipe& recipe)
   if (Status s = word_key(request, "dispatcher", dispatcher_names(), recipe.dispatcher); !s) return s;
   const std::vector<std::string> graphs = {"none", "transformer_engine", "local", "full_iteration"};
   if (Status s = word_key(request, "cuda_graph", graphs, recipe.cuda_graph); !s) return s;
+  if (Status s = read_graph_scope(request, recipe); !s) return s;
   for (const auto& [key, slot] :
        {std::pair{"dp_overlap", &recipe.dp_overlap}, std::pair{"tp_overlap", &recipe.tp_overlap},
         std::pair{"ep_overlap", &recipe.ep_overlap}, std::pair{"fused_experts", &recipe.fused_experts},

@@ -185,6 +185,8 @@ void Builder::numerics() {
     const bool named = *graph == "full_iteration" || *graph == "local" || *graph == "none";
     key("cuda_graph", named ? *graph : "transformer_engine");
     if (!named && *graph != "transformer_engine") assume("cuda_graph", "transformer_engine");
+    const std::string* scope = *graph == "transformer_engine" ? cell("graph_scope") : nullptr;
+    if (scope != nullptr && *scope != "None") key("cuda_graph_scope", *scope);
   }
   if (const std::string* wire = cell("reduce_dtype")) later("reduce_dtype", *wire);
   if (const std::string* last = cell("bf16_layers")) later("bf16_layers", *last);

@@ -194,24 +194,21 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
                    : operands(recipe.precision) == Operands::eight ? r.stack("cast8_bytes")
                    : operands(recipe.precision) == Operands::four  ? r.stack("cast4_bytes")
                                                                    : N(0.0);
-  // Graphs of parts of a layer leave some of the gaps, graphs of the whole iteration none.
+  // A graph of the whole iteration is launched once, those of parts each time.
   const bool whole = recipe.cuda_graph == "full_iteration";
-  const bool parts = !whole && recipe.cuda_graph != "none";
-  const N left = whole ? N(0.0) : parts ? r.stack("gap_in_graphs") : N(1.0);
-  out.gap = Seconds<N>(r.stack("gap") * left);
+  out.graphed = graphed(recipe);
+  out.gap_in_graphs = whole ? N(0.0) : r.stack("gap_in_graphs");
+  out.host_in_graphs = whole ? N(0.0) : r.stack("host_in_graphs");
+  out.gap = Seconds<N>(r.stack("gap"));
   const bool in_place = recipe.loss == LossKind::fused || recipe.loss == LossKind::fused_linear;
   out.loss_bytes = r.stack(in_place ? "loss_bytes_fused" : recipe.compile ? "loss_bytes_compiled" : "loss_bytes");
   const bool quantised_gather = recipe.precision == "fp8-tensorwise" && r.stack_plain("gather8_width") > 0;
   out.gather_width = quantised_gather ? r.stack_plain("gather8_width") : recipe.activation_width();
   out.reduce_width = r.stack_plain("reduce_width");
-  const N host = r.gpu("host_speed") *
-                 (whole   ? N(0.0)
-                  : parts ? r.stack("host_in_graphs")
-                          : N(1.0)) *
-                 (recipe.ep_overlap ? r.stack("host_overlapping") : N(1.0)) *
+  const N host = r.gpu("host_speed") * (recipe.ep_overlap ? r.stack("host_overlapping") : N(1.0)) *
                  (recipe.capacity_factor > 0 ? r.stack("host_static") : N(1.0));
   out.host_block = r.stack("host_block") * host;
-  out.host_expert = r.stack("host_expert") * host;
+  out.host_expert = whole ? N(0.0) : r.stack("host_expert") * host;
   out.host_mlp = r.stack("host_mlp");
   out.host_scan = r.stack("host_scan");
   out.scan_passes = r.stack("scan_passes");

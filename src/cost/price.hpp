@@ -7,6 +7,7 @@
 
 #include "preflop/estimate.hpp"
 #include "src/cost/block_cost.hpp"
+#include "src/cost/graphs.hpp"
 #include "src/cost/kernels.hpp"
 #include "src/cost/parameters.hpp"
 
@@ -86,11 +87,13 @@ struct Prices {
   N squared_relu_passes;   // bytes of the kernels of a squared ReLU over those of a fused activation
   N expert_passes;         // bytes of activation and quantisation between grouped products over those counted
   N biased_expert_passes;  // the same of a chain of biases, clamps and gates
-  N host_block;            // seconds of the host per sublayer and micro-batch, forward and backward
-  N host_mlp;              // share of host_block that a sublayer without experts or attention takes
-  N host_expert;           // the same per local expert
-  N host_scan;             // share of host_block that a state space takes
-  N scan_passes;           // bytes that the kernels of a scan move over those counted
+  Graphed graphed;
+  N gap_in_graphs, host_in_graphs;  // shares that graphs leave of the gaps and of the host's work for what they hold
+  N host_block;                     // seconds of the host per sublayer and micro-batch, forward and backward
+  N host_mlp;                       // share of host_block that a sublayer without experts or attention takes
+  N host_expert;                    // the same per local expert
+  N host_scan;                      // share of host_block that a state space takes
+  N scan_passes;                    // bytes that the kernels of a scan move over those counted
   // The host issues ahead of the GPU over blocks of all kinds. A plain all-to-all and DeepEP make it wait until the
   // rows of every expert are counted (Megatron-LM core/transformer/moe/token_dispatcher.py, cuda_sync_point; DeepEP
   // README).

@@ -92,6 +92,9 @@ std::vector<std::string> optimizer_implementation_names() {
   return {"fused", "foreach", "for-loop"};
 }  // src/step/state_lines: add_optimizer_temporary
 std::vector<std::string> dispatcher_names() { return {"alltoall", "deepep", "hybridep"}; }  // src/cost/price
+std::vector<std::string> cuda_graph_parts() {
+  return {"attn", "mamba", "mlp", "moe_router", "moe_preprocess"};
+}  // src/cost/graphs
 std::vector<std::string> schedule_names() {
   return {"1f1b", "gpipe", "interleaved", "zb-1p", "zb-2p", "zb-h1"};
 }  // src/step/stages: in_flight

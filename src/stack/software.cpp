@@ -97,6 +97,9 @@ Status check_software(const Model& model, const Stack& stack, const Recipe& r) {
   if (std::find(stack.moments.begin(), stack.moments.end(), r.moment_dtype) == stack.moments.end())
     return Error{"--moment-dtype", on + " does not keep moments in " + name(r.moment_dtype),
                  text::list(dtype_labels(stack.moments))};
+  if (r.given.contains("cuda_graph_scope") && (r.cuda_graph == "none" || r.cuda_graph == "full_iteration"))
+    return Error{"--cuda-graph-scope", "graphs of parts of a layer hold some of them; --cuda-graph is " + r.cuda_graph,
+                 "--cuda-graph transformer_engine or local"};
   if (r.fp8_attention && (r.precision == "bf16" || r.precision == "fp16" || r.precision == "fp32"))
     return Error{"--fp8-attention", "attention runs in fp8 only beside products that do, not in " + r.precision,
                  "a scaled --precision, as fp8-tensorwise"};

@@ -29,6 +29,7 @@ std::vector<std::string> attention_kernel_names();
 std::vector<std::string> loss_kind_names();
 std::vector<std::string> schedule_names();
 std::vector<std::string> dispatcher_names();
+std::vector<std::string> cuda_graph_parts();
 std::vector<std::string> optimizer_implementation_names();
 std::vector<std::string> scaled_precision_names();
 

@@ -68,6 +68,8 @@ Json recipe_json(const Estimate& e) {
   out["cp_comm"] = r.cp_comm;
   out["dispatcher"] = r.dispatcher;
   out["cuda_graph"] = r.cuda_graph;
+  const bool parts = r.cuda_graph == "transformer_engine" || r.cuda_graph == "local";
+  out["cuda_graph_scope"] = parts ? Json(r.cuda_graph_scope) : Json(nullptr);
   out["dp_overlap"] = r.dp_overlap;
   out["tp_overlap"] = r.tp_overlap;
   out["ep_overlap"] = r.ep_overlap;

@@ -296,7 +296,9 @@ class Pricer {
     bool all = true;
     for (const WorkItem& w : block_.work) all = all && (w.kind != Kind::product || w.replayed);
     constexpr double kOfTwo = 0.5;  // a layer is two sublayers
-    const Seconds<N> gap = block_.mixes && block_.feeds_forward ? prices_.gap : prices_.gap * N(kOfTwo);
+    const N mixing = block_.mixes ? ungraphed(mixer(), prices_.gap_in_graphs) : N(0.0);
+    const N feeding = block_.feeds_forward ? ungraphed(feeder(), prices_.gap_in_graphs) : N(0.0);
+    const Seconds<N> gap = prices_.gap * ((mixing + feeding) * N(kOfTwo));
     put(out_.forward, Lost::launch, gap);
     put(out_.backward, Lost::launch, gap * N(all ? 3.0 : 2.0));
   }
@@ -307,14 +309,23 @@ class Pricer {
                        [](const WeightItem& v) { return v.role == Role::bias && group(v.tag) == "core"; });
   }
   bool has_experts() const { return block_.choice.top_k > 0; }
+  // Of the sublayer that mixes tokens, and of the other, what graphs hold.
+  double mixer() const { return block_.scans ? prices_.graphed.scan : prices_.graphed.attention; }
+  double feeder() const { return has_experts() ? prices_.graphed.experts : prices_.graphed.mlp; }
+  static N ungraphed(double share, const N& in_graphs) {
+    const auto part = [](double x) {
+      return leaf<N>(x, [] { return Origin{"parts in CUDA graphs", "", "recipe", {}}; });
+    };
+    return share <= 0 ? N(1.0) : share >= 1 ? in_graphs : part(1 - share) + part(share) * in_graphs;
+  }
 
   // The host issues the kernels of a block, a third of them forward. Each direction waits by itself, for a shorter one
   // must not lengthen the other.
   void add_host() {
     const N experts =
         leaf<N>(block_.local_experts, [] { return Origin{"experts on this GPU", "", "experts / ep", {}}; });
-    const N first = block_.scans ? prices_.host_scan : N(1.0);
-    const N second = has_experts() ? N(1.0) : prices_.host_mlp;
+    const N first = ungraphed(mixer(), prices_.host_in_graphs) * (block_.scans ? prices_.host_scan : N(1.0));
+    const N second = ungraphed(feeder(), prices_.host_in_graphs) * (has_experts() ? N(1.0) : prices_.host_mlp);
     const N sublayers = !block_.mixes ? second : !block_.feeds_forward ? first : first + second;
     const N host = prices_.host_block * sublayers + prices_.host_expert * experts;
     if (plain(host) <= 0) return;
