@@ -288,6 +288,14 @@ TEST(RowRequest, CellsThatNoKeyTakesAreNamed) {
   EXPECT_TRUE(has(r.not_modelled, "packing=squad (taken as full sequences)"));
 }
 
+TEST(RowRequest, GraphsOfPartsSayWhichParts) {
+  const RowRequest r = request(
+      "id,stack,model,gpu,gpus,seq,gbs,mbs,cuda_graph,graph_scope,step_s\na,megatron,llama3-8b,h100-sxm,8,8192,8,1,"
+      "transformer_engine,\"attn,mlp\",1\n");
+  EXPECT_EQ(key(r, "cuda_graph_scope"), "attn,mlp");
+  EXPECT_TRUE(r.not_modelled.empty());
+}
+
 TEST(RowRequest, PackedSamplesAttendWithinThemselves) {
   const RowRequest r = request(
       "id,stack,model,gpu,gpus,seq,gbs,mbs,packing,mean_length,step_s\na,megatron,llama3-8b,h100-sxm,8,4096,8,1,squad,"

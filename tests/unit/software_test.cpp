@@ -161,5 +161,44 @@ TEST(Software, MomentsAreKeptInTypesOfTheStack) {
   }
 }
 
+// The more of a layer CUDA graphs hold, the less the host makes the GPU wait: no graphs, each part more, the iteration.
+TEST(Software, EachPartInGraphsTakesWorkOffTheHost) {
+  const Stack& stack = **catalogues().stacks.find("megatron@nemo-25.09");
+  const auto launch = [&](const char* graphs, const char* scope, bool experts) {
+    Keys keys = {{"cuda_graph", graphs}, {"micro_batch", "1"}, {"seq", "1024"}};
+    if (experts) keys["ep"] = "8";
+    if (*scope != '\0') keys["cuda_graph_scope"] = scope;
+    const auto e = estimated(stack, keys, experts);
+    return e && e->step ? e->step->breakdown[static_cast<int>(Lost::launch)]->number() : -1.0;
+  };
+  for (const bool experts : {false, true}) {
+    double before = launch("none", "", experts);
+    ASSERT_GT(before, 0);
+    for (const char* scope : experts ? std::initializer_list<const char*>{"moe_router", "moe_router,moe_preprocess",
+                                                                          "attn,moe_router,moe_preprocess"}
+                                     : std::initializer_list<const char*>{"mlp", "attn,mlp"}) {
+      const double now = launch("transformer_engine", scope, experts);
+      EXPECT_GE(now, 0);
+      EXPECT_LT(now, before) << scope;
+      before = now;
+    }
+    EXPECT_EQ(launch("transformer_engine", "", experts), before);  // all of a layer that can be
+    EXPECT_LT(launch("full_iteration", "", experts), before);
+  }
+}
+
+TEST(Software, APartOfALayerIsInGraphsOfParts) {
+  const Stack& stack = **catalogues().stacks.find("megatron");
+  for (const char* graphs : {"none", "full_iteration"}) {
+    const auto e = estimated(stack, {{"cuda_graph", graphs}, {"cuda_graph_scope", "attn"}}, false);
+    ASSERT_FALSE(e.ok());
+    EXPECT_EQ(e.error().where, "--cuda-graph-scope");
+  }
+  const auto e = estimated(stack, {{"cuda_graph", "local"}, {"cuda_graph_scope", "attn,atn"}}, false);
+  ASSERT_FALSE(e.ok());
+  EXPECT_NE(e.error().text().find("'atn'"), std::string::npos);
+  EXPECT_NE(e.error().valid.find("attn"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace preflop
