@@ -13,6 +13,8 @@ namespace preflop {
 namespace {
 
 constexpr const char* kNearestStack = "megatron";
+constexpr const char* kFsdpStack = "torchtitan";
+constexpr const char* kLastStack = "megatron-fsdp";  // every stage of sharding
 constexpr const char* kTpuStack = "maxtext";
 
 bool any_given(const Request& request, std::initializer_list<std::string_view> keys) {
@@ -60,15 +62,21 @@ Result<const Stack*> pick_stack(const Request& request, const StackCatalogue& st
   }
   const bool one_gpu = cluster.gpus == 1;
   const bool small = cluster.gpus <= 64 && !any_given(request, {"tp", "pp", "cp", "ep"});
-  const std::string wanted = one_gpu ? "transformers" : small ? "torchtitan" : kNearestStack;
+  const std::string wanted = one_gpu ? "transformers" : small ? kFsdpStack : kNearestStack;
   const auto found = stacks.find(wanted);
-  const bool taken = found.ok() && serves(**found, request, model);
-  const auto stack = taken ? found : stacks.find(kNearestStack);
+  auto stack = stacks.find(kNearestStack);
+  for (const std::string& name :
+       {wanted, std::string(kNearestStack), std::string(kFsdpStack), std::string(kLastStack)}) {
+    const auto one = stacks.find(name);
+    if (!one || !serves(**one, request, model)) continue;
+    stack = one;
+    break;
+  }
   if (stack) {
-    const Stack& s = **stack;
-    const std::string label = s.full_name();
+    const bool taken = found.ok() && *stack == *found;
     const std::string why = found.ok() ? "does not run this yet" : "is not built yet";
-    recipe.assumed.push_back("stack=" + label + (taken ? "" : " (" + wanted + ", the default here, " + why + ")"));
+    recipe.assumed.push_back("stack=" + (*stack)->full_name() +
+                             (taken ? "" : " (" + wanted + ", the default here, " + why + ")"));
   }
   return stack;
 }

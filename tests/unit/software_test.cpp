@@ -146,6 +146,22 @@ TEST(Software, ADefaultStackRunsTheModel) {
   EXPECT_GT(hybrids, 3);
 }
 
+// What is asked for by name decides before sizes do: where megatron is the default, a stage that it lacks is another's.
+TEST(Software, ADefaultStackRunsTheStageThatIsAskedFor) {
+  for (const char* zero : {"0", "1", "2", "3"}) {
+    for (const char* pp : {"1", "2"}) {
+      for (const char* on : {"8xh100-sxm", "512xh100-sxm"}) {
+        Request r;
+        r.model = "llama3-8b";
+        r.on = on;
+        r.keys = {{"zero", zero}, {"pp", pp}, {"tp", "2"}, {"global_batch", "512"}, {"recompute", "full"}};
+        const auto problem = pose(r, catalogues());
+        EXPECT_TRUE(problem.ok()) << on << " zero " << zero << " pp " << pp << ": " << problem.error().text();
+      }
+    }
+  }
+}
+
 // A type is stored where some option of the stack stores it.
 TEST(Software, MomentsAreKeptInTypesOfTheStack) {
   for (const Stack& stack : catalogues().stacks.all()) {
