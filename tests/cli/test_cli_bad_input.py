@@ -42,7 +42,7 @@ class BadInput(Refusals):
         self.refused(ESTIMATE + ["--tp", "8", "--pp", "2", "--dp", "3"], "--dp")
         self.refused(ESTIMATE + ["--layers-per-stage", "40,41", "--pp", "2"], "--layers-per-stage", "80")
         self.refused(ESTIMATE + ["--vpp", "2", "--tp", "8"], "--vpp")
-        self.refused(ESTIMATE + ["--zero", "3", "--tp", "8"], "--zero", "megatron")
+        self.refused(ESTIMATE + ["--zero", "3", "--tp", "8", "--stack", "megatron"], "--zero", "megatron")
         self.refused(ESTIMATE + ["--tp", "8", "--recompute", "foo"], "--recompute")
 
     def test_what_no_layout_mends_is_said_by_its_own_flag(self):
