@@ -31,10 +31,8 @@ void converters(PythonConfig& c, const PrecisionWords& words, bool experts) {
       calls + "]\n";
 }
 
-}  // namespace
-
-Result<Exported> export_torchtitan(const Problem& p, const Request& request) {
-  const Recipe& r = p.analysed.recipe;
+// What no torchtitan configuration says.
+Status sayable(const Recipe& r) {
   const Layout& l = r.layout;
   if (l.zero == 1 || l.etp > 1 || r.precision == "fp16")
     return Error{"--to",
@@ -46,10 +44,39 @@ Result<Exported> export_torchtitan(const Problem& p, const Request& request) {
     return Error{"--to", "torchtitan moves all states to the host or none", "--offload optimizer,params, or none"};
   if (r.recompute.kind == RecomputeKind::modules)
     return Error{"--to", "torchtitan has no lists of modules to recompute", "--recompute none, selective or full"};
+  return Nothing{};
+}
+
+void set_parallelism(PythonConfig& c, const Problem& p) {
+  const Recipe& r = p.analysed.recipe;
+  const Layout& l = r.layout;
+  const std::int64_t shard = l.hsdp > 0 ? l.hsdp : l.zero == 0 ? 1 : l.dp;
+  c.set("parallelism.data_parallel_replicate_degree", l.dp / shard);
+  c.set("parallelism.data_parallel_shard_degree", shard);
+  c.set("parallelism.tensor_parallel_degree", l.tp);
+  if (l.tp > 1) c.set("parallelism.enable_sequence_parallel", l.sp);
+  c.set("parallelism.context_parallel_degree", l.cp);
+  c.set("parallelism.expert_parallel_degree", l.ep);
+  c.set("parallelism.pipeline_parallel_degree", l.pp);
+  if (l.pp > 1) {
+    const std::int64_t layers = p.architecture.layer_count(), chunks = l.pp * l.vpp;
+    const bool less = !p.analysed.split_how.empty();
+    c.set("parallelism.pipeline_parallel_schedule", quoted_python(schedule_name(l.schedule)));
+    c.set("parallelism.pipeline_parallel_layers_per_stage", (layers + (less ? 2 : 0) + chunks - 1) / chunks);
+    c.set("parallelism.pipeline_parallel_first_stage_less_layers", std::int64_t{less ? 1 : 0});
+    c.set("parallelism.pipeline_parallel_last_stage_less_layers", std::int64_t{less ? 1 : 0});
+    c.set("parallelism.num_pp_microbatches", r.micro_batches());
+  }
+}
+
+}  // namespace
+
+Result<Exported> export_torchtitan(const Problem& p, const Request& request) {
+  const Recipe& r = p.analysed.recipe;
+  const Layout& l = r.layout;
+  if (Status s = sayable(r); !s) return s.error();
   PythonConfig c;
   c.object = "config";
-  const bool pipeline = l.pp > 1;
-  const std::int64_t shard = l.hsdp > 0 ? l.hsdp : l.zero == 0 ? 1 : l.dp;
   std::vector<std::string> carried = {
       "tp",  "pp",          "cp",           "ep",        "dp",      "zero",     "hsdp",    "sp",
       "seq", "micro_batch", "global_batch", "recompute", "offload", "schedule", "compile", "optimizer_implementation"};
@@ -69,23 +96,8 @@ Result<Exported> export_torchtitan(const Problem& p, const Request& request) {
   c.set("training.num_tokens_per_microbatch_per_dp_rank", r.micro_batch * r.seq);
   c.set("training.num_tokens_per_train_step", r.global_batch * r.seq);
   if (r.precision == "fp32") c.set("training.mixed_precision_param", quoted_python("float32"));
-  if (pipeline || l.ep > 1) c.set("training.disable_cuda_graphs", true);
-  c.set("parallelism.data_parallel_replicate_degree", l.dp / shard);
-  c.set("parallelism.data_parallel_shard_degree", shard);
-  c.set("parallelism.tensor_parallel_degree", l.tp);
-  if (l.tp > 1) c.set("parallelism.enable_sequence_parallel", l.sp);
-  c.set("parallelism.context_parallel_degree", l.cp);
-  c.set("parallelism.expert_parallel_degree", l.ep);
-  c.set("parallelism.pipeline_parallel_degree", l.pp);
-  if (pipeline) {
-    const std::int64_t layers = p.architecture.layer_count(), chunks = l.pp * l.vpp;
-    const bool less = !p.analysed.split_how.empty();
-    c.set("parallelism.pipeline_parallel_schedule", quoted_python(schedule_name(l.schedule)));
-    c.set("parallelism.pipeline_parallel_layers_per_stage", (layers + (less ? 2 : 0) + chunks - 1) / chunks);
-    c.set("parallelism.pipeline_parallel_first_stage_less_layers", std::int64_t{less ? 1 : 0});
-    c.set("parallelism.pipeline_parallel_last_stage_less_layers", std::int64_t{less ? 1 : 0});
-    c.set("parallelism.num_pp_microbatches", r.micro_batches());
-  }
+  if (l.pp > 1 || l.ep > 1) c.set("training.disable_cuda_graphs", true);
+  set_parallelism(c, p);
   if (l.zero >= 2) c.set("parallelism.fsdp_reshard_after_forward", quoted_python(l.zero == 2 ? "never" : "default"));
   c.set("activation_checkpoint", std::string(r.recompute.kind == RecomputeKind::none   ? "None"
                                              : r.recompute.kind == RecomputeKind::full ? "FullAC.Config()"
