@@ -43,6 +43,11 @@ Result<int> check_machines(const Args& args, const MachineCatalogue& catalogue) 
   return wrong.empty() ? kDone : kNoPlan;
 }
 
+// -q: the first line of a card.
+std::string card(const Args& args, const std::string& whole) {
+  return args.has("quiet") ? whole.substr(0, whole.find('\n') + 1) : whole;
+}
+
 }  // namespace
 
 std::vector<Flag> gpus_flags() {
@@ -63,8 +68,9 @@ Result<int> run_models(const Args& args) {
   if (!row) return row.error();
   const Result<Architecture> architecture = catalogue->find(args.words[0], "NAME");
   if (!architecture) return architecture.error();
-  return done(
-      emit(args, [&] { return model_json(*row, *architecture); }, [&] { return model_text(*row, *architecture); }));
+  return done(emit(
+      args, [&] { return model_json(*row, *architecture); },
+      [&] { return card(args, model_text(*row, *architecture)); }));
 }
 
 Result<int> run_gpus(const Args& args) {
@@ -77,7 +83,7 @@ Result<int> run_gpus(const Args& args) {
     return done(emit(args, [&] { return gpus_json(*catalogue); }, [&] { return gpus_text(*catalogue); }));
   const Result<const Gpu*> gpu = catalogue->gpu(args.words[0]);
   if (!gpu) return gpu.error();
-  return done(emit(args, [&] { return gpu_json(**gpu); }, [&] { return gpu_text(**gpu); }));
+  return done(emit(args, [&] { return gpu_json(**gpu); }, [&] { return card(args, gpu_text(**gpu)); }));
 }
 
 Result<int> run_platforms(const Args& args) {
@@ -89,7 +95,8 @@ Result<int> run_platforms(const Args& args) {
     return done(emit(args, [&] { return platforms_json(*catalogue); }, [&] { return platforms_text(*catalogue); }));
   const Result<const Platform*> platform = catalogue->platform(args.words[0]);
   if (!platform) return platform.error();
-  return done(emit(args, [&] { return platform_json(**platform); }, [&] { return platform_text(**platform); }));
+  return done(
+      emit(args, [&] { return platform_json(**platform); }, [&] { return card(args, platform_text(**platform)); }));
 }
 
 Result<int> run_stacks(const Args& args) {
@@ -105,14 +112,15 @@ Result<int> run_stacks(const Args& args) {
     return done(emit(args, [&] { return stacks_json(*catalogue); }, [&] { return stacks_text(*catalogue); }));
   const Result<const Stack*> stack = catalogue->find(args.words[0]);
   if (!stack) return stack.error();
-  return done(emit(args, [&] { return stack_json(**stack); }, [&] { return stack_card(**stack); }));
+  return done(emit(args, [&] { return stack_json(**stack); }, [&] { return card(args, stack_card(**stack)); }));
 }
 
 Result<int> run_optimizers(const Args& args) {
   if (args.words.empty()) return done(emit(args, [] { return optimizers_json(); }, [] { return optimizers_text(); }));
   const Result<const Optimizer*> optimizer = find_optimizer(args.words[0]);
   if (!optimizer) return optimizer.error();
-  return done(emit(args, [&] { return optimizer_json(**optimizer); }, [&] { return optimizer_card(**optimizer); }));
+  return done(
+      emit(args, [&] { return optimizer_json(**optimizer); }, [&] { return card(args, optimizer_card(**optimizer)); }));
 }
 
 }  // namespace preflop::cli

@@ -7,6 +7,7 @@
 #include "apps/preflop/input.hpp"
 #include "apps/preflop/io.hpp"
 #include "apps/preflop/search.hpp"
+#include "src/adapt/command_line.hpp"
 #include "src/adapt/plan_run.hpp"
 
 namespace preflop::cli {
@@ -50,8 +51,14 @@ Result<int> run_plan(const Args& args) {
   Result<Catalogues> catalogues = catalogues_of(args);
   if (!catalogues) return catalogues.error();
   timing.lap("reading");
-  const Result<Plan> plan = make_plan(*request, words, *catalogues, search_parallel);
+  Result<Plan> plan = make_plan(*request, words, *catalogues, search_parallel);
   if (!plan) return plan.error();
+  if (args.has("data-dir")) {
+    const std::string overlay = " --data-dir " + shell_word(args.value("data-dir"));
+    for (std::vector<std::string>* commands : {&plan->commands, &plan->cluster_commands}) {
+      for (std::string& command : *commands) command += overlay;
+    }
+  }
   timing.lap("search");
   if (Status s = emit(
           args, [&] { return plan_json_value(*plan); },

@@ -39,17 +39,20 @@ struct PlanLimits {
 struct Plan {
   Objective objective = Objective::time;
   PlanLimits limits;
-  SpaceReport space;            // of all clusters together
-  std::vector<Estimate> plans;  // the best first; empty: none was found
+  SpaceReport space;                  // of all clusters together
+  std::vector<Estimate> plans;        // the best first; empty: none was found
+  std::vector<std::string> commands;  // of `plans`: the command line that estimates each again, to the same bits
   // The best of every cluster that was asked about, in the order asked; clusters without a plan are absent.
   std::vector<Estimate> clusters;
-  std::vector<std::size_t> pareto;  // of `clusters`: none is faster with no more GPUs and no more cost
+  std::vector<std::string> cluster_commands;  // of `clusters`
+  std::vector<std::size_t> pareto;            // of `clusters`: none is faster with no more GPUs and no more cost
   // Where there is no plan: the legal layout that misses a limit, or memory, by least.
   std::optional<Estimate> nearest;
-  std::string nearest_why;         // "short of memory by 3.2 GiB"
-  double nearest_times = 0;        // what it takes over what there is
-  std::vector<std::string> why;    // why the first is the first: against the next, what limits it, its neighbours
-  std::vector<std::string> gains;  // what opening numerics would gain
+  std::string nearest_why;            // "short of memory by 3.2 GiB"
+  double nearest_times = 0;           // what it takes over what there is
+  std::vector<std::string> why;       // why the first is the first: against the next, what limits it, its neighbours
+  std::vector<std::string> gains;     // what opening numerics would gain
+  std::vector<std::string> switches;  // what switches of the software would gain that leave the mathematics alone
 };
 
 }  // namespace preflop

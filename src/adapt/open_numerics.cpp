@@ -5,6 +5,7 @@
 #include "src/adapt/recipe_keys.hpp"
 #include "src/base/text.hpp"
 #include "src/run/estimate.hpp"
+#include "src/search/why.hpp"
 #include "src/stack/optimizer.hpp"
 #include "src/stack/stack_reader.hpp"
 
@@ -56,14 +57,15 @@ Result<std::vector<Request>> opened(const Request& request, const std::string& o
   return out;
 }
 
-std::string gain_of_opening(const Request& request, const Estimate& best, const Catalogues& catalogues) {
+std::string gain_of_opening(const Offer& offer, const Estimate& best, const Limits& limits,
+                            const Catalogues& catalogues) {
   if (!best.step || best.recipe.mfu) return "";
   const double now = best.step->seconds.number();
   double least = now;
   std::string fastest;
   for (const std::string& precision : scaled_precision_names()) {
     if (precision == best.recipe.precision) continue;
-    Request with = request;
+    Request with = offer.request;  // its sequence, too, where that was looked for
     with.keys["precision"] = precision;
     const auto drafted = draft(with, catalogues);
     if (!drafted) continue;  // not on this stack, or not on this GPU
@@ -76,7 +78,9 @@ std::string gain_of_opening(const Request& request, const Estimate& best, const 
     const auto analysed = analyse_recipe(*drafted->model, *drafted->stack, recipe);
     if (!analysed) continue;
     const Estimate e = bare_estimate<double>(*analysed, drafted->cluster);
-    if (!e.step || e.memory.verdict == Verdict::no || !(e.step->seconds.number() < least)) continue;
+    if (!e.step || e.memory.verdict == Verdict::no || !broken_limits(e, limits).empty() ||
+        !(e.step->seconds.number() < least))
+      continue;
     least = e.step->seconds.number();
     fastest = precision;
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "src/adapt/plan_offer.hpp"
 #include "src/adapt/request.hpp"
 
 namespace preflop {
@@ -14,7 +15,8 @@ namespace preflop {
 Result<std::vector<Request>> opened(const Request& request, const std::string& open, const Catalogues& catalogues);
 
 // "With --open precision: fp8 on the best layout takes 2.41 s a step, 18.2 % less.": the fastest precision of those
-// that the stack and the GPU have and that fit. Empty: none is faster.
-std::string gain_of_opening(const Request& request, const Estimate& best, const Catalogues& catalogues);
+// that the stack and the GPU have, within the limits of the plan. Empty: none is faster.
+std::string gain_of_opening(const Offer& offer, const Estimate& best, const Limits& limits,
+                            const Catalogues& catalogues);
 
 }  // namespace preflop

@@ -137,6 +137,7 @@ Limits step_limits(const PlanAsk& asked, const Question& q) {
 
 Result<std::unique_ptr<Offer>> pose_offer(const Request& request, const Catalogues& catalogues) {
   auto out = std::make_unique<Offer>();
+  out->request = request;
   auto drafted = draft(request, catalogues);
   if (!drafted) return drafted.error();
   out->draft = std::move(drafted).value();

@@ -12,6 +12,7 @@
 namespace preflop {
 
 struct Offer {
+  Request request;  // with the numerics and the sequence that are this offer's own
   Draft draft;
   Question question;
   Space space;

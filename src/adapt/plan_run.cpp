@@ -2,11 +2,14 @@
 
 #include <utility>
 
+#include "src/adapt/command_line.hpp"
 #include "src/adapt/open_numerics.hpp"
 #include "src/adapt/plan_offer.hpp"
 #include "src/adapt/recipe_keys.hpp"
 #include "src/base/text.hpp"
+#include "src/search/switch_gain.hpp"
 #include "src/search/why.hpp"
+#include "src/stack/software.hpp"
 
 namespace preflop {
 
@@ -53,6 +56,7 @@ struct PlanRun::Work {
   Status search(std::unique_ptr<Offer> offer, Objective objective, std::size_t top);
   Status keep();
   Status finish();
+  void explain(const Offer& offer, const Estimate& first);
 };
 
 Status PlanRun::Work::search(std::unique_ptr<Offer> offer, Objective objective, std::size_t top) {
@@ -114,16 +118,28 @@ Status PlanRun::Work::keep() {
   return Nothing{};
 }
 
+// Why the first is the first, and what its software leaves unused.
+void PlanRun::Work::explain(const Offer& offer, const Estimate& first) {
+  const Limits limits = step_limits(asked, offer.question);
+  plan.why = explain_plan(offer.question, plan.plans, {asked.objective, limits});
+  for (std::string& idle : idle_switches(*offer.question.stack, first.recipe))
+    plan.why.push_back(std::move(idle) + ".");
+  const std::string gain = gain_of_switches(offer.question, first.recipe, limits);
+  if (!gain.empty()) plan.switches.push_back(gain);
+}
+
 Status PlanRun::Work::finish() {
   if (offers.empty() && refused) return *refused;
   choose(plan, asked.top);
   if (plan.plans.empty()) return Nothing{};
   if (Status s = complete(plan.plans, offers, draws); !s) return s;
+  plan.commands = command_lines(plan.plans, offers);
+  plan.cluster_commands = command_lines(plan.clusters, offers);
   const std::optional<Estimate> missed = std::exchange(plan.nearest, std::nullopt);
   for (const auto& o : offers) {
     const Estimate& first = plan.plans.front();
     if (!is_of(first, *o)) continue;
-    plan.why = explain_plan(o->question, plan.plans);
+    explain(*o, first);
     const bool by_seconds = asked.objective != Objective::memory && asked.objective != Objective::seq &&
                             asked.objective != Objective::micro_batch;
     const std::string gain = by_seconds ? gain_of_batch(*o, first) : "";
@@ -134,7 +150,8 @@ Status PlanRun::Work::finish() {
     plan.why.push_back("Of the clusters without a plan " + text::grouped(missed->cluster.gpus) + " x " +
                        missed->cluster.gpu.id + " comes nearest: " + plan.nearest_why + ".");
   if (!opens && requests.size() == 1 && text_of(request, "precision") == nullptr) {
-    const std::string gain = gain_of_opening(requests.front(), plan.plans.front(), catalogues);
+    const std::string gain =
+        gain_of_opening(*offers.front(), plan.plans.front(), step_limits(asked, offers.front()->question), catalogues);
     if (!gain.empty()) plan.gains.push_back(gain);
   }
   return Nothing{};

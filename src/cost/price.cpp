@@ -45,10 +45,16 @@ class Reader {
 
  private:
   static double plain_value(const Parameter* p) { return p == nullptr ? 0.0 : p->value; }
+  static const char* unit_of(std::string_view unit) {
+    for (const char* known : {"s", "B", "B/s"}) {
+      if (unit == known) return known;
+    }
+    return "";
+  }
   static N number(const Parameter* p, std::string_view field) {
     return leaf<N>(plain_value(p), [&] {
       if (p == nullptr) return Origin{"none", "", "not in this stack", std::string(field)};
-      return Origin{"parameter", p->unit == "1" ? "" : "SI", p->source, p->owner + ": " + p->field};
+      return Origin{"parameter", unit_of(p->unit), p->source, p->owner + ": " + p->field};
     });
   }
 

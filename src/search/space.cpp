@@ -152,7 +152,8 @@ Space make_space(const Question& q) {
   const Offload& offload = q.recipe.offload;
   const std::int64_t reach = experts > 0 ? std::max(kLargestTensor, q.cluster.gpus_per_node) : heads;
   const std::int64_t least = experts > 0 ? kLeastTokens : 2;
-  out.tp = one_or(q.fixed("tp"), given.tp, divisors(gpus, stack.tp_allowed ? std::min(heads, reach) : 1));
+  const std::vector<std::int64_t> tensor = divisors(gpus, stack.tp_allowed ? std::min(heads, reach) : 1);
+  out.tp = one_or(q.fixed("tp"), given.tp, tensor);
   const std::int64_t most_cp = stack.cp_allowed ? std::max<std::int64_t>(1, q.recipe.seq / least) : 1;
   out.cp = one_or(q.fixed("cp"), given.cp, divisors(gpus, most_cp));
   out.pp = one_or(q.fixed("pp"), given.pp, divisors(gpus, stack.pp_allowed ? layers + 2 : 1));
@@ -168,7 +169,8 @@ Space make_space(const Question& q) {
              divisors(q.recipe.global_batch, experts > 0 ? kLargestExpertMicroBatch : kLargestMicroBatch));
   out.ep = one_or(q.fixed("ep") || experts == 0, given.ep, divisors(std::max<std::int64_t>(1, experts), gpus));
   std::vector<std::int64_t> etp;
-  for (const std::int64_t n : out.tp) {
+  // Whatever tp is: a stack whose experts are cut as the rest has no other choice, others have all.
+  for (const std::int64_t n : stack.own_etp ? tensor : out.tp) {
     if (width % n == 0 && n <= q.cluster.gpus_per_node) etp.push_back(n);
   }
   if (etp.empty()) etp = {1};

@@ -25,6 +25,11 @@ std::string describe(const Recipe& r) {
   return out + " zero " + std::to_string(l.zero) + " micro-batch " + std::to_string(r.micro_batch);
 }
 
+double needed(const Estimate& e) {
+  const StageMemory<double>& peak = e.memory.stages[e.memory.peak_stage];
+  return (peak.allocated + peak.context).number();
+}
+
 std::vector<TermDifference> largest_first(std::vector<TermDifference> terms) {
   std::erase_if(terms, [](const TermDifference& t) { return t.a == t.b; });
   std::stable_sort(terms.begin(), terms.end(),
@@ -50,6 +55,7 @@ std::optional<Recipe> neighbour(const Question& q, Recipe r, const char* axis, s
     l.schedule = "interleaved";
   }
   if (key == "zero") l.zero += 1;
+  if (!q.stack->own_etp && has_experts(*q.model)) l.etp = l.tp;
   if (q.cluster.gpus % l.model_parallel() != 0) return std::nullopt;
   l.dp = q.cluster.gpus / l.model_parallel();
   l.sp = q.stack->sp_default && l.tp > 1;
@@ -103,7 +109,39 @@ std::string difference_words(const std::vector<TermDifference>& differences, std
   return out;
 }
 
-std::string against(const Question& q, const Recipe& recipe, const Estimate& best) {
+std::string broken_limits(const Estimate& e, const Limits& limits) {
+  std::string out;
+  const auto add = [&](const std::string& what) { out += (out.empty() ? "" : ", ") + what; };
+  if (e.memory.verdict == Verdict::tight && !limits.allow_tight) add("tight");
+  const double over = e.memory.stages[e.memory.peak_stage].device.number() - limits.device_bytes;
+  if (limits.device_bytes > 0 && over > 0) add(text::gib(over) + " over --max-memory");
+  if (limits.seconds > 0 && e.step && e.step->seconds.number() > limits.seconds) add("too slow for the limit");
+  return out;
+}
+
+Result<Recipe> best_form(const Question& q, const Recipe& recipe, bool keep_chunks, const PlanOptions& options) {
+  Question one = q;
+  one.recipe = recipe;
+  for (const char* size : {"tp", "pp", "cp", "ep", "zero", "micro_batch"}) one.recipe.given.insert(size);
+  if (keep_chunks) one.recipe.given.insert("vpp");
+  const Space space = make_space(one);
+  const auto recipe_of = [&](const Found& found) -> Result<Recipe> {
+    std::optional<Recipe> at = recipe_at(one, space, space.position(found.priced.ordinal));
+    if (!at) return Error{"plan", "no layout at this ordinal", ""};
+    at->given = q.recipe.given;
+    return std::move(*at);
+  };
+  SearchResult found = search_all(one, space, {options.objective, options.limits, 1});
+  if (!found.best.empty()) return recipe_of(found.best.front());
+  found = search_all(one, space, {options.objective, Limits{0, 0, true}, 1});
+  if (!found.best.empty()) return recipe_of(found.best.front());
+  if (found.nearest) return recipe_of(*found.nearest);
+  const auto analysed = analyse_recipe(*q.model, *q.stack, recipe);
+  if (!analysed) return analysed.error();
+  return found.rejected.empty() ? Error{"plan", "no legal layout", ""} : found.rejected.front().example;
+}
+
+std::string against(const Question& q, const Recipe& recipe, const Estimate& best, const Limits& limits) {
   const auto analysed = analyse_recipe(*q.model, *q.stack, recipe);
   if (!analysed) return "illegal: " + analysed.error().text();
   const Estimate e = bare_estimate<double>(*analysed, q.cluster);
@@ -114,7 +152,8 @@ std::string against(const Question& q, const Recipe& recipe, const Estimate& bes
                                                  " against " + text::gib(terms.front().a);
     return "short of memory by " + text::gib(-e.memory.margin->number()) + most;
   }
-  const std::string tight = e.memory.verdict == Verdict::tight ? "tight, " : "";
+  const std::string broken = broken_limits(e, limits);
+  const std::string tight = !broken.empty() ? broken + ", " : e.memory.verdict == Verdict::tight ? "tight, " : "";
   if (!e.step || !best.step) return tight + "fits";
   const double ours = best.step->seconds.number(), theirs = e.step->seconds.number();
   if (theirs == ours) return tight + "as fast";
@@ -122,10 +161,15 @@ std::string against(const Question& q, const Recipe& recipe, const Estimate& bes
          difference_words(step_differences(best, e), 2);
 }
 
-std::vector<std::string> explain_plan(const Question& q, const std::vector<Estimate>& plans) {
+std::vector<std::string> explain_plan(const Question& q, const std::vector<Estimate>& plans,
+                                      const PlanOptions& options) {
   std::vector<std::string> out;
   const Estimate& best = plans.front();
-  if (best.step) {
+  if (best.recipe.mfu)
+    out.push_back(
+        "At the MFU that is given every layout takes the same time: the first is the one that needs least memory. "
+        "Without --mfu layouts are told apart by their predicted times.");
+  if (best.step && !best.recipe.mfu) {
     double most = 0;
     int limit = -1;
     for (int i = 0; i < kLost; ++i) {
@@ -142,8 +186,12 @@ std::vector<std::string> explain_plan(const Question& q, const std::vector<Estim
   }
   if (plans.size() > 1 && best.step && plans[1].step) {
     const std::string difference = difference_words(step_differences(best, plans[1]), 3);
+    const double more = needed(plans[1]) - needed(best);
+    const std::string memory = options.objective == Objective::memory && more != 0
+                                   ? "; " + text::gib(std::abs(more)) + (more > 0 ? " more" : " less") + " a GPU"
+                                   : "";
     out.push_back("Against the next, " + describe(plans[1].recipe) + ": " +
-                  (difference.empty() ? "the same step" : difference) + ".");
+                  (difference.empty() ? "the same step" : difference) + memory + ".");
   }
   for (const auto& [axis, times] : {std::pair("tp", 2), std::pair("pp", 2), std::pair("vpp", 2), std::pair("cp", 2),
                                     std::pair("ep", 2), std::pair("micro_batch", 2), std::pair("zero", 1)}) {
@@ -151,7 +199,9 @@ std::vector<std::string> explain_plan(const Question& q, const std::vector<Estim
     const std::optional<Recipe> next = neighbour(q, best.recipe, axis, times);
     if (!next) continue;
     const std::string key = std::string_view(axis) == "micro_batch" ? "micro-batch" : axis;
-    out.push_back("More " + key + " (" + describe(*next) + "): " + against(q, *next, best) + ".");
+    const Result<Recipe> form = best_form(q, *next, key == "vpp", options);
+    out.push_back("More " + key + " (" + describe(form ? *form : *next) +
+                  "): " + (form ? against(q, *form, best, options.limits) : "illegal: " + form.error().text()) + ".");
   }
   return out;
 }

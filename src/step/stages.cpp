@@ -65,6 +65,18 @@ std::vector<std::int64_t> short_last_chunk(std::int64_t layers, std::int64_t mtp
   return {};
 }
 
+// The numbers of chunks that cut the layers evenly, alone or beside the slots of embedding and loss.
+std::string even_chunks(std::int64_t layers, bool slots) {
+  std::string out = "a divisor of " + std::to_string(layers);
+  if (slots) out += ", or of " + std::to_string(layers + 2) + " with embedding and loss as slots";
+  std::string list;
+  for (std::int64_t d = 1; d <= layers + 2; ++d) {
+    const bool even = layers % d == 0 || (slots && (layers + 2) % d == 0);
+    if (even) list += (list.empty() ? ": " : ", ") + std::to_string(d);
+  }
+  return out + list;
+}
+
 Split of_chunks(std::vector<std::int64_t> chunks, std::int64_t pp, std::string how) {
   Split out{std::vector<std::int64_t>(static_cast<std::size_t>(pp), 0), std::move(how), std::move(chunks)};
   for (std::size_t i = 0; i < out.chunks.size(); ++i) out.layers[i % out.layers.size()] += out.chunks[i];
@@ -112,7 +124,10 @@ Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stac
   if (chunks > layers && !by_slots) {
     return stage_error(layout.vpp > 1 ? "--vpp" : "--pp",
                        std::to_string(chunks) + " pipeline chunks but only " + std::to_string(layers) + " layers",
-                       "pp x vpp of at most " + std::to_string(layers));
+                       "pp x vpp of at most " + std::to_string(layers) +
+                           (stack.uneven_stages ? ", or " + std::to_string(layers + 2) +
+                                                      " with embedding and loss as slots and vpp of 2 or more"
+                                                : std::string()));
   }
   const std::size_t n = static_cast<std::size_t>(pp);
   constexpr const char* kShort = "equal chunks; the last one holds what is left, multi-token prediction and the loss";
@@ -135,14 +150,10 @@ Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stac
     std::vector<std::int64_t> dealt = short_last_chunk(layers, 0, layout);
     if (!dealt.empty()) return of_chunks(std::move(dealt), pp, kShort);
   }
-  std::string valid;
-  for (std::int64_t d = 1; d <= layers; ++d) {
-    if (layers % d == 0) valid += (valid.empty() ? "" : ", ") + std::to_string(d);
-  }
   return stage_error(
       layout.vpp > 1 ? "--vpp" : "--pp",
       std::to_string(chunks) + " pipeline chunks do not divide the " + std::to_string(layers) + " layers",
-      "a divisor: " + valid);
+      even_chunks(layers, stack.uneven_stages));
 }
 
 namespace {

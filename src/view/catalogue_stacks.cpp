@@ -48,8 +48,19 @@ std::vector<std::string> policies_of(const Stack& s) {
   return out;
 }
 
+// A loss has a rule more where it is compiled.
+std::vector<std::string> loss_names(const Stack& s) {
+  std::vector<std::string> out;
+  for (const LossRule& l : s.losses) {
+    if (std::find(out.begin(), out.end(), name(l.kind)) == out.end()) out.emplace_back(name(l.kind));
+  }
+  return out;
+}
+
 std::string stack_card(const Stack& s) {
-  std::string out = s.full_name() + ": " + s.summary + "\n\n";
+  std::string out;
+  for (const std::string& line : text::wrapped(s.full_name() + ": " + s.summary, text::kColumns)) out += line + "\n";
+  out += "\n";
   const auto row = [&](const char* label, const std::string& value) {
     bool first = true;
     for (const std::string& part : text::wrapped(value, 58)) {
@@ -64,7 +75,7 @@ std::string stack_card(const Stack& s) {
                   " when not given");
   row("schedules", joined(s.schedules, [](const std::string& n) { return n; }));
   row("attention", joined(s.kernels, [](AttentionKernel k) { return name(k); }));
-  row("loss", joined(s.losses, [](const LossRule& l) { return name(l.kind); }));
+  row("loss", joined(loss_names(s), [](const std::string& n) { return n; }));
   row("recompute", joined(policies_of(s), [](const std::string& n) { return n; }) +
                        (s.selective.empty() ? "" : "; selective is " + s.selective));
   if (!s.software.empty()) row("switches", joined(s.software, [](const std::string& n) { return n; }));
@@ -93,7 +104,7 @@ Json stack_json(const Stack& s) {
   for (int z : s.zero_allowed) zero.push_back(z);
   for (const std::string& n : s.schedules) schedules.push_back(n);
   for (AttentionKernel k : s.kernels) kernels.push_back(name(k));
-  for (const LossRule& l : s.losses) losses.push_back(name(l.kind));
+  for (const std::string& n : loss_names(s)) losses.push_back(n);
   for (const Dtype dtype : s.moments) moments.push_back(name(dtype));
   for (const std::string& n : policies_of(s)) segments.push_back(n);
   for (const std::string& n : s.sources) sources.push_back(n);

@@ -32,6 +32,11 @@ Json point(const Estimate& e) {
   return out;
 }
 
+// Null: not made by a search.
+Json command_at(const std::vector<std::string>& commands, std::size_t i) {
+  return i < commands.size() && !commands[i].empty() ? Json(commands[i]) : Json(nullptr);
+}
+
 }  // namespace
 
 Json plan_json_value(const Plan& plan) {
@@ -42,11 +47,17 @@ Json plan_json_value(const Plan& plan) {
     examples[r.reason] = r.example;
   }
   Json plans = Json::array();
-  for (const Estimate& e : plan.plans) plans.push_back(estimate_json_value(e));
-  Json pareto = Json::array();
-  for (const std::size_t i : plan.pareto) pareto.push_back(point(plan.clusters[i]));
+  for (std::size_t i = 0; i < plan.plans.size(); ++i) {
+    plans.push_back(estimate_json_value(plan.plans[i]));
+    plans.back()["command"] = command_at(plan.commands, i);
+  }
   Json clusters = Json::array();
-  for (const Estimate& e : plan.clusters) clusters.push_back(point(e));
+  for (std::size_t i = 0; i < plan.clusters.size(); ++i) {
+    clusters.push_back(point(plan.clusters[i]));
+    clusters.back()["command"] = command_at(plan.cluster_commands, i);
+  }
+  Json pareto = Json::array();
+  for (const std::size_t i : plan.pareto) pareto.push_back(clusters[i]);
   return {{"schema", "preflop.plan/1"},
           {"objective", name(plan.objective)},
           {"space",
@@ -62,7 +73,8 @@ Json plan_json_value(const Plan& plan) {
           {"nearest_why", plan.nearest ? Json(plan.nearest_why) : Json(nullptr)},
           {"nearest", plan.nearest ? estimate_json_value(*plan.nearest) : Json(nullptr)},
           {"why", Json(plan.why)},
-          {"opened_would_gain", Json(plan.gains)}};
+          {"opened_would_gain", Json(plan.gains)},
+          {"switches_would_gain", Json(plan.switches)}};
 }
 
 }  // namespace preflop

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "src/base/text.hpp"
 #include "src/stack/stack_reader.hpp"
@@ -30,10 +31,75 @@ std::string memory_cell(const Estimate& e) {
   return text::fixed((s.allocated + s.context).number() / 1073741824.0, 1);
 }
 
+// Step times with as many digits as tell those apart that differ, up to five: "1.27 min".
+std::vector<std::string> step_cells(const std::vector<Estimate>& plans) {
+  constexpr double kMinute = 60, kHour = 3600;
+  constexpr int kMostDigits = 4;
+  const auto cell = [&](double s, int digits) {
+    if (s >= kHour) return text::fixed(s / kHour, digits) + " h";
+    if (s >= kMinute) return text::fixed(s / kMinute, digits) + " min";
+    return s >= 1 ? text::fixed(s, digits) + " s" : text::fixed(s * 1e3, digits - 1) + " ms";
+  };
+  std::vector<std::string> out;
+  for (const Estimate& e : plans) out.push_back(e.step ? text::seconds(e.step->seconds.number()) : "-");
+  const auto alike = [&] {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      for (std::size_t k = 0; k < i; ++k) {
+        const bool same = out[i] == out[k] && plans[i].step && plans[k].step;
+        if (same && plans[i].step->seconds.number() != plans[k].step->seconds.number()) return true;
+      }
+    }
+    return false;
+  };
+  for (int digits = 2; digits <= kMostDigits && alike(); ++digits) {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (plans[i].step) out[i] = cell(plans[i].step->seconds.number(), digits);
+    }
+  }
+  return out;
+}
+
+// What the objective compares, where no other column says it; `head` empty: one does.
+struct ObjectiveColumn {
+  std::string head;
+  std::string (*cell)(const Estimate&) = nullptr;
+};
+
 // Of the median run, as `--within` and `--budget` compare it.
 std::string days(const Estimate& e) { return e.run ? text::seconds(e.run->p50.number()) : "-"; }
 std::string gpu_hours(const Estimate& e) { return e.run ? text::count(std::round(e.run->gpu_hours.number())) : "-"; }
 std::string cost(const Estimate& e) { return e.run && e.run->cost ? dollars(e.run->cost->number()) : "-"; }
+
+// A given MFU counts by the convention it was given in.
+std::string mfu_cell(const Estimate& e) {
+  return e.step ? text::percent(e.recipe.mfu.value_or(e.step->mfu.number())) : "-";
+}
+
+// Without a run: of a billion tokens.
+std::string hours_of_tokens(const Estimate& e) {
+  constexpr double kTokens = 1e9, kHour = 3600;
+  if (!e.step) return "-";
+  const double hours = kTokens / e.step->tokens_per_second.number() * static_cast<double>(e.cluster.gpus) / kHour;
+  return text::fixed(hours, hours < 100 ? 2 : 1);
+}
+std::string energy(const Estimate& e) {
+  return e.run && e.run->energy_kwh ? energy_words(e.run->energy_kwh->number()) : "-";
+}
+
+ObjectiveColumn objective_column(const Plan& plan) {
+  const bool runs =
+      std::any_of(plan.plans.begin(), plan.plans.end(), [](const Estimate& e) { return e.run.has_value(); });
+  switch (plan.objective) {
+    case Objective::cost:
+      return runs ? ObjectiveColumn{"cost", cost} : ObjectiveColumn{"GPU-h/Btok", hours_of_tokens};
+    case Objective::gpu_hours:
+      return runs ? ObjectiveColumn{"GPU-hours", gpu_hours} : ObjectiveColumn{"GPU-h/Btok", hours_of_tokens};
+    case Objective::energy:
+      return runs ? ObjectiveColumn{"energy", energy} : ObjectiveColumn{};
+    default:
+      return {};
+  }
+}
 
 std::string plans_table(const Plan& plan) {
   const bool many = plan.clusters.size() > 1;
@@ -52,7 +118,10 @@ std::string plans_table(const Plan& plan) {
   if (experts) table.column("ep", right).column("etp", right);
   for (const char* head : {"dp", "zero", "mb"}) table.column(head, right);
   table.column("recompute").column("GiB", right).column("step", right).column("MFU", right);
-  int rank = 0;
+  const ObjectiveColumn objective = objective_column(plan);
+  if (!objective.head.empty()) table.column(objective.head, right);
+  const std::vector<std::string> steps = step_cells(plan.plans);
+  std::size_t rank = 0;
   for (const Estimate& e : plan.plans) {
     const Layout& l = e.recipe.layout;
     std::vector<std::string> row = {std::to_string(++rank)};
@@ -62,9 +131,8 @@ std::string plans_table(const Plan& plan) {
     if (context) row.push_back(one(l.cp));
     if (experts) row.insert(row.end(), {one(l.ep), one(l.etp)});
     row.insert(row.end(), {one(l.dp), std::to_string(l.zero), std::to_string(e.recipe.micro_batch),
-                           recompute_text(e.recipe.recompute), memory_cell(e),
-                           e.step ? text::seconds(e.step->seconds.number()) : "-",
-                           e.step ? text::percent(e.step->mfu.number()) : "-"});
+                           recompute_text(e.recipe.recompute), memory_cell(e), steps[rank - 1], mfu_cell(e)});
+    if (!objective.head.empty()) row.push_back(objective.cell(e));
     table.row(std::move(row));
   }
   return table.str();
@@ -85,17 +153,20 @@ std::string scaling_table(const Plan& plan) {
       .column("GPU-hours", right)
       .column("cost", right)
       .column("");
+  const std::vector<std::string> steps = step_cells(plan.clusters);
   for (std::size_t i = 0; i < plan.clusters.size(); ++i) {
     const Estimate& e = plan.clusters[i];
     const bool front = std::find(plan.pareto.begin(), plan.pareto.end(), i) != plan.pareto.end();
     const Layout& l = e.recipe.layout;
-    std::string layout = "tp " + std::to_string(l.tp) + " pp " + std::to_string(l.pp) + " dp " + std::to_string(l.dp);
-    if (l.ep > 1) layout += " ep " + std::to_string(l.ep);
+    std::string layout;
+    for (const auto& [label, size] :
+         {std::pair("tp ", l.tp), std::pair("pp ", l.pp), std::pair("dp ", l.dp), std::pair("ep ", l.ep)}) {
+      if (size > 1) layout += (layout.empty() ? "" : " ") + std::string(label) + std::to_string(size);
+    }
+    if (layout.empty()) layout = "one GPU";
     std::vector<std::string> row = {text::grouped(e.cluster.gpus)};
     if (kinds) row.push_back(e.cluster.gpu.id);
-    row.insert(row.end(),
-               {layout, e.step ? text::seconds(e.step->seconds.number()) : "-",
-                e.step ? text::percent(e.step->mfu.number()) : "-", days(e), gpu_hours(e), cost(e), front ? "*" : ""});
+    row.insert(row.end(), {layout, steps[i], mfu_cell(e), days(e), gpu_hours(e), cost(e), front ? "*" : ""});
     table.row(std::move(row));
   }
   return "\nBest of each cluster (* nothing faster with no more GPUs and money)\n" + table.str();
@@ -120,6 +191,34 @@ std::string space_text(const Plan& plan, bool everything) {
   return out;
 }
 
+// The command line, broken before its flags as a shell goes on reading.
+std::string command_text(const std::string& command) {
+  constexpr std::size_t kHang = 5;
+  std::string out, line;
+  for (std::size_t from = 0; from < command.size();) {
+    const std::size_t end = std::min(command.find(" --", from + 1), command.size());
+    const std::string words = command.substr(from, end - from);
+    if (!line.empty() && line.size() + words.size() + 2 > text::kColumns) {
+      out += line + " \\\n";
+      line = std::string(kHang, ' ') + words;
+    } else {
+      line += line.empty() ? "  " + words : words;
+    }
+    from = end;
+  }
+  return out + line + "\n";
+}
+
+std::string commands_text(const Plan& plan, bool everything) {
+  std::string out;
+  for (std::size_t i = 0; i < plan.commands.size() && (everything || i == 0); ++i) {
+    if (plan.commands[i].empty()) continue;
+    out += i > 0 ? "#" + std::to_string(i + 1) + " again:\n" : "The first again:\n";
+    out += command_text(plan.commands[i]);
+  }
+  return out.empty() ? out : "\n" + out;
+}
+
 std::string headline(const Plan& plan) {
   if (plan.plans.empty()) {
     std::string out = "No plan found";
@@ -134,9 +233,11 @@ std::string headline(const Plan& plan) {
   std::string out =
       e.model.name + " on " + text::grouped(e.cluster.gpus) + " x " + e.cluster.gpu.id + ": " + layout_line(e.recipe);
   if (e.step)
-    out += ", " + text::seconds(e.step->seconds.number()) + " a step, MFU " + text::percent(e.step->mfu.number());
+    out += ", " + text::seconds(e.step->seconds.number()) + " a step, MFU " + mfu_cell(e) +
+           (e.recipe.mfu ? " as given (" + e.recipe.mfu_convention + ")" : std::string());
   if (e.run) {
-    out += ", " + days(e) + " for " + text::count(e.run->tokens.number()) + " tokens, " + gpu_hours(e) + " GPU-hours";
+    out += ", " + days(e) + " at the median for " + text::count(e.run->tokens.number()) + " tokens, " + gpu_hours(e) +
+           " GPU-hours";
     if (e.run->cost) out += ", " + cost(e);
   }
   return out + ".";
@@ -182,12 +283,13 @@ std::string plan_text(const Plan& plan, bool brief, bool everything) {
     out += "\n" + paragraph("Best by " + std::string(name(plan.objective)) + ", " + stack_text(r) + ", " +
                             text::grouped(r.global_batch) + " sequences of " + text::grouped(r.seq) +
                             " tokens a step, " + r.precision + ":");
-    out += plans_table(plan);
+    out += plans_table(plan) + commands_text(plan, everything);
   }
   if (!plan.why.empty()) out += "\n";
   for (const std::string& line : plan.why) out += paragraph(line);
   out += scaling_table(plan);
   out += space_text(plan, everything);
+  for (const std::string& gain : plan.switches) out += paragraph(gain);
   for (const std::string& gain : plan.gains) out += paragraph(gain);
   return out + assumed_text(plan);
 }

@@ -56,6 +56,14 @@ std::string safety_text(const Estimate& e) {
                        text::seconds(r.interval->number()) + " stop training for " + text::seconds(saving) + " in all");
 }
 
+// 8,123,000 as "8,123 t", 812.3 as "812 kg", 8.123 as "8.1 kg".
+std::string in_thousands(double n, const char* unit, const char* thousand) {
+  constexpr double kThousand = 1000, kFew = 10;
+  const std::string name = std::string(" ") + (n < kThousand ? unit : thousand);
+  if (n >= kThousand) n /= kThousand;
+  return (n < kFew ? text::fixed(n, n < 1 ? 2 : 1) : text::count(std::round(n))) + name;
+}
+
 std::string money_text(const Estimate& e) {
   const RunEstimate<double>& r = *e.run;
   const RunSettings& s = e.recipe.run;
@@ -74,21 +82,25 @@ std::string money_text(const Estimate& e) {
                    assumed(e, "storage_price"));
   if (!r.energy_kwh) return out;
   constexpr double kMega = 1000;
-  return out +
-         wrapped(text::count(std::round(r.energy_kwh->number() / kMega)) + " MWh, " +
-                 text::count(std::round(r.co2_kg->number() / kMega)) + " t CO2e: " + text::fixed(s.watts->value, 0) +
-                 " W a GPU" + assumed(e, "watts") + ", PUE " + text::fixed(s.pue.value, 2) + assumed(e, "pue") + ", " +
-                 text::fixed(s.grid.value * kMega, 0) + " g/kWh" + assumed(e, "grid"));
+  return out + wrapped(energy_words(r.energy_kwh->number()) + ", " + in_thousands(r.co2_kg->number(), "kg", "t") +
+                       " CO2e: " + text::fixed(s.watts->value, 0) + " W a GPU" + assumed(e, "watts") + ", PUE " +
+                       text::fixed(s.pue.value, 2) + assumed(e, "pue") + ", " + text::fixed(s.grid.value * kMega, 0) +
+                       " g/kWh" + assumed(e, "grid"));
 }
 
 std::string practice_text(const Estimate& e) {
   const Practice& p = e.recipe.run.practice;
   if (p.low == 1 && p.high == 1) return "";
-  return "            practice draws " + text::fixed(p.low, 2) + " to " + text::fixed(p.high, 2) + " times that" +
-         (given(e, "practice") ? "" : " (assumed: published runs)") + "\n";
+  return "            with the step's own band, and " + text::fixed(p.low, 2) + " to " + text::fixed(p.high, 2) +
+         " times in practice" + (given(e, "practice") ? "" : "\n            (assumed: published runs)") + "\n";
 }
 
+}  // namespace
+
+std::string energy_words(double kwh) { return in_thousands(kwh, "kWh", "MWh"); }
+
 std::string limits_text(const Estimate& e) {
+  if (!e.run) return "";
   const RunEstimate<double>& r = *e.run;
   const RunSettings& s = e.recipe.run;
   std::string out;
@@ -100,8 +112,6 @@ std::string limits_text(const Estimate& e) {
                    dollars(*s.budget) + " at the median");
   return out;
 }
-
-}  // namespace
 
 const char* words(RunLoss loss) {
   static constexpr const char* kWords[kRunLosses] = {
@@ -117,9 +127,10 @@ std::string run_text(const Estimate& e) {
   if (!e.run) return "";
   const RunEstimate<double>& r = *e.run;
   std::string out = "\nRun of " + text::count(r.tokens.number()) + " tokens = " + text::grouped(r.steps) + " steps\n";
-  out += "  ideal     " + text::seconds(r.ideal.number()) + ", nothing ever failing\n";
+  out += "  ideal     " + text::seconds(r.ideal.number()) +
+         (e.recipe.mfu ? " at the given MFU" : " at the predicted step") + ", nothing ever failing\n";
   out += "  expected  " + text::seconds(r.expected.number()) + ", " +
-         text::percent(r.expected.number() / r.ideal.number() - 1) + " more\n";
+         text::percent(r.expected.number() / r.ideal.number() - 1) + " more: the mean at that step, with failures\n";
   out += "  P10-P90   " + text::seconds(r.p10.number()) + " to " + text::seconds(r.p90.number()) + ", median " +
          text::seconds(r.p50.number()) + "\n";
   out += practice_text(e);

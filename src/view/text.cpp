@@ -301,7 +301,7 @@ std::string warnings_text(const Estimate& e) {
 }  // namespace
 
 std::string estimate_text(const Estimate& e, const TextOptions& options) {
-  if (options.brief) return first_line(e);
+  if (options.brief) return first_line(e) + limits_text(e);
   std::string out =
       first_line(e) + "\n" + recipe_text(e) + "\nMemory per GPU, GiB, at the fullest moment of each stage\n";
   out += memory_table(e.memory, options.everything) + moments_text(e.memory) + way_out_text(e);

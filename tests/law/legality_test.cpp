@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,18 @@
 
 namespace preflop::test {
 namespace {
+
+// Every whole number of a text.
+std::set<std::int64_t> numbers_of(const std::string& text) {
+  std::set<std::int64_t> out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] < '0' || text[i] > '9') continue;
+    std::int64_t n = 0;
+    for (; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i) n = 10 * n + (text[i] - '0');
+    out.insert(n);
+  }
+  return out;
+}
 
 // 24 query heads, 8 kv heads, 12 layers, sequences of 1024.
 Architecture model() {
@@ -68,7 +81,7 @@ TEST(Legality, EveryRefusalHasFlagReasonAndWhatIsValid) {
       {"megatron", [](Recipe& r) { r.layout.pp = 4, r.layout.vpp = 4, r.layout.schedule = "interleaved"; }, "--vpp",
        "12 layers", "at most 12"},
       {"megatron", [](Recipe& r) { r.layout.pp = 2, r.layout.vpp = 5, r.layout.schedule = "interleaved"; }, "--vpp",
-       "do not divide the 12 layers", "1, 2, 3, 4, 6, 12"},
+       "do not divide the 12 layers", "of 14 with embedding and loss as slots: 1, 2, 3, 4, 6, 7, 12, 14"},
       {"megatron", [](Recipe& r) { r.layout.pp = 2, r.layout.layers_per_stage = {6, 5}; }, "--layers-per-stage",
        "11 layers", "sum to 12"},
       {"megatron", [](Recipe& r) { r.layout.pp = 2, r.layout.layers_per_stage = {12}; }, "--layers-per-stage",
@@ -224,7 +237,49 @@ TEST(Split, EvenElseSlotsElseFirstAndLast) {
   const Result<Split> refused = split_layers(12, l, even_only);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().where, "--pp");
-  EXPECT_EQ(refused.error().valid, "a divisor: 1, 2, 3, 4, 6, 12");
+  EXPECT_EQ(refused.error().valid, "a divisor of 12: 1, 2, 3, 4, 6, 12");
+}
+
+// What the messages call valid is what the rule takes, and (but for stages given one by one) all of it.
+TEST(Split, MessagesQuoteTheRule) {
+  Stack slots = stack("megatron");
+  slots.stage_layouts = false;
+  Stack even_only = slots;
+  even_only.uneven_stages = false;
+  int said = 0;
+  for (const Stack* s : {&slots, &even_only}) {
+    for (const std::int64_t layers : {12, 32, 80, 94, 118}) {
+      const auto legal = [&](std::int64_t pp, std::int64_t vpp) {
+        Layout l;
+        l.pp = pp;
+        l.vpp = vpp;
+        return split_layers(layers, l, *s);
+      };
+      for (std::int64_t pp = 2; pp <= 16; ++pp) {
+        std::set<std::int64_t> taken;
+        for (std::int64_t vpp = 2; vpp * pp <= layers + 8; ++vpp) {
+          if (legal(pp, vpp).ok()) taken.insert(pp * vpp);
+        }
+        for (std::int64_t vpp = 2; vpp * pp <= layers + 8; ++vpp) {
+          const Result<Split> split = legal(pp, vpp);
+          if (split.ok()) continue;
+          const std::string& valid = split.error().valid;
+          const std::set<std::int64_t> numbers = numbers_of(valid);
+          ++said;
+          for (const std::int64_t chunks : taken) {
+            const bool among =
+                numbers.contains(chunks) || (valid.starts_with("pp x vpp of at most") && chunks <= layers);
+            EXPECT_TRUE(among) << chunks << " chunks of " << layers << " layers are taken, but: " << valid;
+          }
+          for (const std::int64_t chunks : numbers) {
+            if (chunks % pp != 0 || chunks / pp < 2 || valid.starts_with("pp x vpp of at most")) continue;
+            EXPECT_TRUE(taken.contains(chunks)) << chunks << " chunks of " << layers << " layers: " << valid;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(said, 100);
 }
 
 }  // namespace

@@ -139,9 +139,11 @@ template <class N>
 Seconds<N> host_update_seconds(double dense, double expert, const StateTerms<N>& s, const Prices<N>& p) {
   if (s.host_update <= 0 || plain(p.host_link.number()) <= 0) return zero<N>();
   const double n = owned(dense, expert, s);
+  const Seconds<N> update =
+      Bytes<N>(read_off<N>(n * s.host_update, "read and written by the host's update", "B")) / p.host_memory;
+  if (s.host_down <= 0 && s.host_up <= 0) return update;  // what lives there moves in the passes: add_offload()
   return over_host_link(n * s.host_down, "gradients to the host", p) +
-         over_host_link(n * s.host_up, "weights from the host", p) +
-         Bytes<N>(read_off<N>(n * s.host_update, "read and written by the host's update", "B")) / p.host_memory;
+         over_host_link(n * s.host_up, "weights from the host", p) + update;
 }
 
 }  // namespace

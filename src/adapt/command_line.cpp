@@ -1,0 +1,83 @@
+#include "src/adapt/command_line.hpp"
+
+#include <algorithm>
+
+#include "src/adapt/recipe_keys.hpp"
+#include "src/adapt/recipe_words.hpp"
+#include "src/stack/stack_reader.hpp"
+
+namespace preflop {
+
+namespace {
+
+bool planned(std::string_view key) {
+  return std::find(kPlannedKeys.begin(), kPlannedKeys.end(), key) != kPlannedKeys.end();
+}
+
+// What `estimate` takes where a key of the layout is not given (src/adapt/pose.cpp).
+std::string default_of(const std::string& key, const Offer& offer, const Recipe& r) {
+  const Stack& stack = *offer.question.stack;
+  const Layout& l = r.layout;
+  const bool experts = has_experts(*offer.question.model);
+  if (key == "etp") return experts && !stack.own_etp ? std::to_string(l.tp) : "1";
+  if (key == "sp") return stack.sp_default ? "true" : "false";
+  if (key == "schedule") return l.vpp > 1 ? "interleaved" : stack.schedules.front();
+  if (key == "loss") return name(stack.losses.front().kind);
+  if (key == "tp" || key == "pp" || key == "vpp" || key == "cp" || key == "ep") return "1";
+  if (key == "dp") return std::to_string(l.dp);
+  return "";  // said in any case
+}
+
+std::string flag_words(const Key& key, const std::string& value) {
+  if (*key.value != '\0') return " " + flag_of(key.name) + " " + shell_word(value);
+  const bool off = value == "false" || value == "off";
+  return " --" + std::string(off ? "no-" : "") + flag_of(key.name).substr(2);
+}
+
+}  // namespace
+
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain = "_@%+=:,./-";
+  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [&](char c) {
+    const bool alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    return alphanumeric || kPlain.find(c) != std::string_view::npos;
+  });
+  if (plain) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+std::string command_line(const Offer& offer, const Recipe& recipe) {
+  const Request& request = offer.request;
+  const std::string model = request.config ? request.config->where : request.model;
+  std::string out = "preflop estimate " + shell_word(model == "stdin" ? "-" : model) + " --on " +
+                    shell_word(request.cluster ? request.cluster->where : request.on);
+  const auto words = recipe_words(recipe);
+  for (const Key& key : request_keys()) {
+    const std::string k = key.name;
+    const auto chosen = words.find(k);
+    if (planned(k)) {
+      if (chosen != words.end() && chosen->second != default_of(k, offer, recipe))
+        out += flag_words(key, chosen->second);
+    } else if (k == "global_batch" || k == "stack") {
+      out += flag_words(key, chosen->second);
+    } else if (const std::string* given = text_of(request, k)) {
+      out += flag_words(key, *given);
+    }
+  }
+  for (const auto& [key, value] : request.assume) out += " --assume " + shell_word(key + "=" + value);
+  return out;
+}
+
+std::vector<std::string> command_lines(const std::vector<Estimate>& plans,
+                                       const std::vector<std::unique_ptr<Offer>>& offers) {
+  std::vector<std::string> out;
+  for (const Estimate& e : plans) {
+    const auto of = std::find_if(offers.begin(), offers.end(), [&](const auto& o) { return is_of(e, *o); });
+    out.push_back(of == offers.end() ? "" : command_line(**of, e.recipe));
+  }
+  return out;
+}
+
+}  // namespace preflop
