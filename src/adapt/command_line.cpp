@@ -28,6 +28,13 @@ std::string default_of(const std::string& key, const Offer& offer, const Recipe&
   return "";  // said in any case
 }
 
+// A config.json of a JSON request has no path: the name that such files have.
+std::string model_word(const Request& request) {
+  if (!request.config) return request.model;
+  const std::string& where = request.config->where;
+  return where == "stdin" ? "-" : where == "config" ? "config.json" : where;
+}
+
 std::string flag_words(const Key& key, const std::string& value) {
   if (*key.value != '\0') return " " + flag_of(key.name) + " " + shell_word(value);
   const bool off = value == "false" || value == "off";
@@ -50,8 +57,7 @@ std::string shell_word(const std::string& word) {
 
 std::string command_line(const Offer& offer, const Recipe& recipe) {
   const Request& request = offer.request;
-  const std::string model = request.config ? request.config->where : request.model;
-  std::string out = "preflop estimate " + shell_word(model == "stdin" ? "-" : model) + " --on " +
+  std::string out = "preflop estimate " + shell_word(model_word(request)) + " --on " +
                     shell_word(request.cluster ? request.cluster->where : request.on);
   const auto words = recipe_words(recipe);
   for (const Key& key : request_keys()) {

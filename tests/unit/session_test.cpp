@@ -42,6 +42,26 @@ TEST(Session, APlanBitByBitIsThePlan) {
   }
 }
 
+// A config.json inside a request is no file: the command names one as such files are called.
+TEST(Session, APlanOfAConfigHasACommandToo) {
+  const Json config = {{"model_type", "llama"},
+                       {"architectures", {"LlamaForCausalLM"}},
+                       {"hidden_size", 1024},
+                       {"intermediate_size", 4096},
+                       {"num_hidden_layers", 8},
+                       {"num_attention_heads", 16},
+                       {"num_key_value_heads", 16},
+                       {"vocab_size", 32000},
+                       {"max_position_embeddings", 2048},
+                       {"rms_norm_eps", 1e-5},
+                       {"hidden_act", "silu"},
+                       {"tie_word_embeddings", false}};
+  const Json plan = plan_bit_by_bit({{"config", config}, {"on", "8xh100-sxm"}}, Json::object(), 100000);
+  ASSERT_TRUE(plan.contains("plans")) << plan.dump();
+  const std::string command = plan["plans"][0]["command"];
+  EXPECT_TRUE(command.starts_with("preflop estimate config.json --on 8xh100-sxm ")) << command;
+}
+
 TEST(Session, ACancelledPlanIsGone) {
   Session session;
   EXPECT_FALSE(ask_of(session, {{"call", "plan-begin"}, {"request", kRequest}})["done"]);
