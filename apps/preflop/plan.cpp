@@ -48,6 +48,13 @@ Result<int> run_plan(const Args& args) {
   if (ons != args.values.end()) words.on = ons->second;
   const Result<Request> request = read_request(args, args.words.empty() ? "" : args.words[0]);
   if (!request) return request.error();
+  if (words.on.empty() && !request->cluster) words.on = {request->on};  // of --recipe or --from
+  for (const std::string& on : words.on) {
+    if (!on.ends_with(".toml")) continue;
+    Result<std::string> text = read_text(on, "--on");
+    if (!text) return text.error();
+    words.files[on] = ConfigText{std::move(text).value(), on};
+  }
   Result<Catalogues> catalogues = catalogues_of(args);
   if (!catalogues) return catalogues.error();
   timing.lap("reading");

@@ -45,14 +45,20 @@ struct Plan {
   // The best of every cluster that was asked about, in the order asked; clusters without a plan are absent.
   std::vector<Estimate> clusters;
   std::vector<std::string> cluster_commands;  // of `clusters`
-  std::vector<std::size_t> pareto;            // of `clusters`: none is faster with no more GPUs and no more cost
+  // Of `clusters`: none is faster with no more GPUs and no more cost. What takes an unknown time is not of them.
+  std::vector<std::size_t> pareto;
   // Where there is no plan: the legal layout that misses a limit, or memory, by least.
   std::optional<Estimate> nearest;
+  // What it misses, the least first: nothing but a limit of the run, the allocator's reserve, the user's limit of
+  // memory, memory itself. Only misses of one kind are compared by how much they miss.
+  enum class Miss : std::uint8_t { run, tight, limit, memory } nearest_miss = Miss::run;
   std::string nearest_why;            // "short of memory by 3.2 GiB"
   double nearest_times = 0;           // what it takes over what there is
   std::vector<std::string> why;       // why the first is the first: against the next, what limits it, its neighbours
   std::vector<std::string> gains;     // what opening numerics would gain
   std::vector<std::string> switches;  // what switches of the software would gain that leave the mathematics alone
+  // What the comparison leaves out and why, and what differs between its rows beside the layout.
+  std::vector<std::string> notes;
 };
 
 }  // namespace preflop

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <tuple>
 
+#include "src/adapt/plan_miss.hpp"
 #include "src/adapt/question.hpp"
 #include "src/base/text.hpp"
+#include "src/machine/cluster.hpp"
 #include "src/run/estimate.hpp"
 #include "src/run/forecast.hpp"
 #include "src/search/seed.hpp"
@@ -15,17 +16,6 @@
 namespace preflop {
 
 namespace {
-
-// Without the run's forecast, which takes longest, where nobody asks for it yet.
-Result<Estimate> estimate_of(const Offer& offer, const Found& found, SharedDraws& draws, bool with_run = true) {
-  auto analysed = analyse_plan(offer.question, offer.space, found.priced.ordinal);
-  if (!analysed) return analysed.error();
-  assume_planned(offer.question, analysed->recipe, "planned");
-  if (!with_run) analysed->recipe.tokens.reset();
-  Estimate out = estimate<double>(*analysed, offer.question.cluster, &draws);
-  out.recipe.tokens = offer.question.recipe.tokens;
-  return out;
-}
 
 // Do two plans differ in what a table of plans shows? Of those that do not, the best stands for all.
 bool same_shape(const Recipe& a, const Recipe& b) {
@@ -37,77 +27,17 @@ bool same_shape(const Recipe& a, const Recipe& b) {
   return shape(a) == shape(b);
 }
 
-double token_seconds(const Estimate& e) {
-  const double tokens = static_cast<double>(e.recipe.global_batch) * static_cast<double>(e.recipe.seq);
-  return e.step ? e.step->seconds.number() / tokens : 0;
-}
-
-// Least first, by what the objective compares between clusters: of the median run where its length is given, else of a
-// token, whose cost is GPU time. A price or a power that is not known comes last.
-double cost_of(Objective objective, const Estimate& e) {
-  constexpr double kUnknown = std::numeric_limits<double>::infinity();
-  const double gpus = static_cast<double>(e.cluster.gpus);
-  const double seconds = e.run ? e.run->p50.number() : token_seconds(e);
-  const StageMemory<double>& peak = e.memory.stages[e.memory.peak_stage];
-  switch (objective) {
-    case Objective::gpus:
-      return gpus;
-    case Objective::cost:
-      if (e.run) return e.run->cost ? e.run->cost->number() : kUnknown;
-      return seconds * gpus;
-    case Objective::gpu_hours:
-      return e.run ? e.run->gpu_hours.number() : seconds * gpus;
-    case Objective::energy:
-      if (e.run) return e.run->energy_kwh ? e.run->energy_kwh->number() : kUnknown;
-      return seconds * gpus * e.cluster.datum("tdp_watts").value.value_or(kUnknown);
-    case Objective::memory:
-      return (peak.allocated + peak.context).number();
-    case Objective::micro_batch:
-      return -static_cast<double>(e.recipe.micro_batch);
-    case Objective::seq:
-      return -static_cast<double>(e.recipe.seq);
-    case Objective::time:
-      break;
-  }
-  return seconds;
-}
-
-bool same_cluster(const Estimate& a, const Estimate& b) {
-  return a.cluster.gpus == b.cluster.gpus && a.cluster.gpu.id == b.cluster.gpu.id;
-}
-
-// Of one cluster's plans the faster step is the shorter run; between clusters the runs of their best compare.
-double order_of(const Plan& plan, const Estimate& e) {
-  const Objective o = plan.objective;
-  const bool by_seconds =
-      o == Objective::time || o == Objective::cost || o == Objective::gpu_hours || o == Objective::energy;
-  for (const Estimate& best : plan.clusters) {
-    if (by_seconds && e.step && best.step && same_cluster(e, best))
-      return cost_of(o, best) * (token_seconds(e) / token_seconds(best));
-  }
-  return cost_of(o, e);
-}
-
-std::optional<double> dollars_of(const Estimate& e) {
-  return e.run && e.run->cost ? std::optional(e.run->cost->number()) : std::nullopt;
-}
-
-void mark_front(Plan& plan) {
-  for (std::size_t i = 0; i < plan.clusters.size(); ++i) {
-    const auto beats = [&](const Estimate& a, const Estimate& b) {
-      const double ta = cost_of(Objective::time, a), tb = cost_of(Objective::time, b);
-      const std::optional<double> ca = dollars_of(a), cb = dollars_of(b);
-      const bool cheaper = ca && cb && *ca < *cb, dearer = ca && cb && *ca > *cb;
-      return a.cluster.gpus <= b.cluster.gpus && ta <= tb && !dearer &&
-             (a.cluster.gpus < b.cluster.gpus || ta < tb || cheaper);
-    };
-    bool beaten = false;
-    for (const Estimate& other : plan.clusters) beaten = beaten || beats(other, plan.clusters[i]);
-    if (!beaten) plan.pareto.push_back(i);
-  }
-}
-
 }  // namespace
+
+Result<Estimate> estimate_of(const Offer& offer, const Found& found, SharedDraws& draws, bool with_run) {
+  auto analysed = analyse_plan(offer.question, offer.space, found.priced.ordinal);
+  if (!analysed) return analysed.error();
+  assume_planned(offer.question, analysed->recipe, "planned");
+  if (!with_run) analysed->recipe.tokens.reset();
+  Estimate out = estimate<double>(*analysed, offer.question.cluster, &draws);
+  out.recipe.tokens = offer.question.recipe.tokens;
+  return out;
+}
 
 Limits step_limits(const PlanAsk& asked, const Question& q) {
   Limits out;
@@ -149,48 +79,6 @@ Result<std::unique_ptr<Offer>> pose_offer(const Request& request, const Catalogu
   return out;
 }
 
-namespace {
-
-std::string dollars(double usd) { return "$" + text::count(std::round(usd)); }
-
-// What a layout misses of what was asked, in words, and how many times too large it is.
-struct Miss {
-  std::string why;
-  double times = 0;
-};
-
-// By the median run; 1 or less: nothing is missed.
-Miss miss_of_run(const Estimate& e, const PlanLimits& limits) {
-  Miss out{"slower than the limit", 1};
-  if (!e.run) return out;
-  const auto consider = [&](double has, double most, const std::string& why) {
-    if (most > 0 && has / most > out.times) out = {why, has / most};
-  };
-  if (limits.within) {
-    const double run = e.run->p50.number();
-    consider(run, *limits.within, text::seconds(run) + " for the run, --within " + text::seconds(*limits.within));
-  }
-  if (limits.budget && e.run->cost) {
-    const double cost = e.run->cost->number();
-    consider(cost, *limits.budget, dollars(cost) + " for the run, --budget " + dollars(*limits.budget));
-  }
-  return out;
-}
-
-Miss miss_of_memory(const Estimate& e, const PlanLimits& limits) {
-  const StageMemory<double>& peak = e.memory.stages[e.memory.peak_stage];
-  const double margin = e.memory.margin ? e.memory.margin->number() : 0;
-  if (margin < 0)
-    return {"short of memory by " + text::gib(-margin),
-            (peak.allocated + peak.context).number() / e.memory.capacity->number()};
-  const double device = peak.device.number(), most = limits.max_memory.value_or(0);
-  if (most > 0 && device > most)
-    return {text::gib(device) + " on the device, --max-memory " + text::gib(most), device / most};
-  return {"fits, but tightly (--allow-tight)", 1};
-}
-
-}  // namespace
-
 Result<std::vector<Estimate>> best_of(const Offer& offer, const PlanLimits& limits, std::size_t top,
                                       SharedDraws& draws) {
   std::vector<Recipe> shapes;
@@ -223,25 +111,8 @@ Status complete(std::vector<Estimate>& plans, const std::vector<std::unique_ptr<
 
 bool is_of(const Estimate& e, const Offer& offer) {
   const Question& q = offer.question;
-  return q.cluster.gpus == e.cluster.gpus && q.cluster.gpu.id == e.cluster.gpu.id &&
-         q.recipe.precision == e.recipe.precision && q.recipe.optimizer == e.recipe.optimizer;
-}
-
-void keep_nearest_of(Plan& plan, const Offer& offer, SharedDraws& draws) {
-  // What is within the limits by the usual stretch of a run, and not by this one's, is as slow as the rest.
-  const bool slow = offer.found.slow || !offer.found.best.empty();
-  const std::optional<Found> near = !offer.found.best.empty() ? std::optional(offer.found.best.front())
-                                    : slow                    ? offer.found.slow
-                                    : offer.found.tight       ? offer.found.tight
-                                                              : offer.found.nearest;
-  if (!near) return;
-  const auto e = estimate_of(offer, *near, draws);
-  if (!e) return;
-  const Miss miss = slow ? miss_of_run(*e, plan.limits) : miss_of_memory(*e, plan.limits);
-  if (plan.nearest && plan.nearest_times <= miss.times) return;
-  plan.nearest = *e;
-  plan.nearest_why = miss.why;
-  plan.nearest_times = miss.times;
+  return same_cluster(q.cluster, e.cluster) && q.recipe.precision == e.recipe.precision &&
+         q.recipe.optimizer == e.recipe.optimizer;
 }
 
 std::string gain_of_batch(const Offer& offer, const Estimate& best) {
@@ -260,24 +131,6 @@ std::string gain_of_batch(const Offer& offer, const Estimate& best) {
   if (!(less >= kWorthSaying)) return "";
   return "With --global-batch " + std::to_string(r.global_batch) +
          ", twice the batch that is assumed, these GPUs take " + text::percent(less) + " less time for a token.";
-}
-
-void keep_cluster(Plan& plan, const Estimate& best) {
-  for (Estimate& known : plan.clusters) {
-    if (!same_cluster(known, best)) continue;
-    if (best.step && (!known.step || cost_of(plan.objective, best) < cost_of(plan.objective, known))) known = best;
-    return;
-  }
-  plan.clusters.push_back(best);
-}
-
-void choose(Plan& plan, std::size_t top) {
-  const auto timed = [](const Estimate& e) { return e.step.has_value(); };
-  if (std::any_of(plan.plans.begin(), plan.plans.end(), timed)) std::erase_if(plan.plans, std::not_fn(timed));
-  std::stable_sort(plan.plans.begin(), plan.plans.end(),
-                   [&](const Estimate& a, const Estimate& b) { return order_of(plan, a) < order_of(plan, b); });
-  if (plan.plans.size() > top) plan.plans.resize(top);
-  mark_front(plan);
 }
 
 }  // namespace preflop

@@ -25,7 +25,10 @@ Result<std::unique_ptr<Offer>> pose_offer(const Request& request, const Catalogu
 // Limits of the whole run as limits of a step.
 Limits step_limits(const PlanAsk& asked, const Question& question);
 
-// Forecasts of one plan share their draws.
+// One layout of the cluster. Without the run's forecast, which takes longest, where nobody asks for it yet. Forecasts
+// of one plan share their draws.
+Result<Estimate> estimate_of(const Offer& offer, const Found& found, SharedDraws& draws, bool with_run = true);
+
 // The best plans of the cluster within the limits, each of another shape; the run of the first is forecast, and of the
 // others where limits ask for it.
 Result<std::vector<Estimate>> best_of(const Offer& offer, const PlanLimits& limits, std::size_t top,
@@ -36,18 +39,9 @@ Status complete(std::vector<Estimate>& plans, const std::vector<std::unique_ptr<
 // Is it of this cluster and these numerics?
 bool is_of(const Estimate& plan, const Offer& offer);
 
-// Where nothing fits: the layout that is short by least, if it is nearer than the one that is kept.
-void keep_nearest_of(Plan& plan, const Offer& offer, SharedDraws& draws);
-
 // What a batch twice as large would gain on the cluster of the best plan, in words, where the batch was not given:
 // at least as much. Empty: little.
 std::string gain_of_batch(const Offer& offer, const Estimate& best);
-
-// The best of a cluster, whatever numerics are open.
-void keep_cluster(Plan& plan, const Estimate& best);
-// The best `top` of all, and the front between clusters. Where some take a known time, numerics without known rates
-// are no answer.
-void choose(Plan& plan, std::size_t top);
 
 // The longest sequence that any layout fits: doubled until none does, then halved in on.
 class LongestSequence {
@@ -68,8 +62,10 @@ class LongestSequence {
   }
   std::int64_t found() const { return low_; }  // 0: none fits
 
+  static constexpr std::int64_t kLongest = std::int64_t{1} << 22;  // that is tried
+
  private:
-  static constexpr std::int64_t kGrain = 1024, kLongest = std::int64_t{1} << 22;
+  static constexpr std::int64_t kGrain = 1024;
   std::int64_t low_ = 0, high_ = kGrain;
   bool doubling_ = true;
 };

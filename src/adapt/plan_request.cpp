@@ -5,6 +5,7 @@
 #include "src/adapt/recipe_keys.hpp"
 #include "src/base/text.hpp"
 #include "src/base/units.hpp"
+#include "src/machine/cluster.hpp"
 
 namespace preflop {
 
@@ -21,6 +22,40 @@ Result<Objective> read_objective(const std::string& text) {
     names.emplace_back(name(o));
   }
   return text::unknown_name("--objective", "objective", text, names);
+}
+
+// Every cluster that is asked about, understood.
+Status read_clusters(const Request& request, const PlanWords& words, const Catalogues& catalogues, PlanAsk& out) {
+  std::vector<PlanAsk::Asked> all;
+  for (const std::string& on : words.on) {
+    const auto file = words.files.find(on);
+    if (file != words.files.end()) {
+      all.push_back({on, file->second, {}});
+      continue;
+    }
+    auto counts = cluster_counts(on, catalogues.machines);
+    if (!counts) return counts.error();
+    for (std::string& count : *counts) all.push_back({std::move(count), std::nullopt, {}});
+  }
+  if (all.empty()) all.push_back({request.cluster ? request.cluster->where : request.on, request.cluster, {}});
+  if (static_cast<std::int64_t>(all.size()) > kMostClusters)
+    return Error{"--on", std::to_string(all.size()) + " clusters", "at most " + std::to_string(kMostClusters)};
+  for (PlanAsk::Asked& one : all) {
+    Request here;
+    here.on = one.as;
+    here.cluster = one.file;
+    auto cluster = cluster_of(here, catalogues);
+    if (!cluster) return cluster.error();
+    one.cluster = std::move(cluster).value();
+    const auto same = std::find_if(out.on.begin(), out.on.end(), [&](const PlanAsk::Asked& known) {
+      return same_cluster(known.cluster, one.cluster);
+    });
+    if (same == out.on.end())
+      out.on.push_back(std::move(one));
+    else if (same->as != one.as)
+      out.again.push_back(one.as + " is the same cluster as " + same->as + ".");
+  }
+  return Nothing{};
 }
 
 }  // namespace
@@ -57,15 +92,7 @@ Result<PlanAsk> read_plan_words(const Request& request, const PlanWords& words, 
     return Error{"--tokens", "a limit of the whole run needs its length", "e.g. --tokens 1.4T"};
   if (out.objective == Objective::gpus && !limited)
     return Error{"--objective", "fewest GPUs need a limit", "--within 20d or --budget 2M$"};
-  for (const std::string& on : words.on) {
-    auto counts = cluster_counts(on, catalogues.machines);
-    if (!counts) return counts.error();
-    out.on.insert(out.on.end(), counts->begin(), counts->end());
-  }
-  if (out.on.empty() && !request.cluster) return Error{"--on", "no cluster given", "e.g. --on 64xh100-sxm"};
-  if (out.on.empty()) out.on.emplace_back();
-  if (static_cast<std::int64_t>(out.on.size()) > kMostClusters)
-    return Error{"--on", std::to_string(out.on.size()) + " clusters", "at most " + std::to_string(kMostClusters)};
+  if (Status s = read_clusters(request, words, catalogues, out); !s) return s.error();
   return out;
 }
 

@@ -35,12 +35,6 @@ Result<Architecture> read_model(const Request& request, const Catalogues& catalo
   return catalogues.models.find(request.model);
 }
 
-Result<Cluster> read_cluster(const Request& request, const Catalogues& catalogues) {
-  if (request.cluster) return cluster_from_toml(request.cluster->text, request.cluster->where, catalogues.machines);
-  if (request.on.empty()) return Error{"--on", "no cluster given", "e.g. --on 64xh100-sxm"};
-  return catalogues.machines.cluster(request.on);
-}
-
 Status read_sequence(const Request& request, const Architecture& model, Recipe& recipe) {
   auto seq = size_key(request, "seq");
   if (!seq) return seq.error();
@@ -304,13 +298,19 @@ Result<Catalogues> Catalogues::load(const std::map<std::string, std::string>& ov
                     std::move(run).value()};
 }
 
+Result<Cluster> cluster_of(const Request& request, const Catalogues& catalogues) {
+  if (request.cluster) return cluster_from_toml(request.cluster->text, request.cluster->where, catalogues.machines);
+  if (request.on.empty()) return Error{"--on", "no cluster given", "e.g. --on 64xh100-sxm"};
+  return catalogues.machines.cluster(request.on);
+}
+
 Result<Draft> draft(const Request& request, const Catalogues& catalogues) {
   if (Status s = check_keys(request); !s) return s.error();
   Draft out;
   auto architecture = read_model(request, catalogues);
   if (!architecture) return architecture.error();
   out.architecture = std::move(architecture).value();
-  auto cluster = read_cluster(request, catalogues);
+  auto cluster = cluster_of(request, catalogues);
   if (!cluster) return cluster.error();
   out.cluster = std::move(cluster).value();
 

@@ -29,6 +29,7 @@ struct Request {
   std::optional<ConfigText> config;                      // the text of a config.json
   std::string on;                                        // the grammar of --on
   std::optional<ConfigText> cluster;                     // the text of a cluster TOML, instead of `on`
+  std::string default_stack;                             // where no stack is given; empty: what cluster and model ask
   std::map<std::string, std::string, std::less<>> keys;  // recipe keys -> text
   Assume assume;                                         // --assume key=value for the config
 };
@@ -55,6 +56,9 @@ struct Catalogues {
   RunData run;
   static Result<Catalogues> load(const std::map<std::string, std::string>& overlays = {});
 };
+
+// The cluster of a request: the file's, else that of `on`.
+Result<Cluster> cluster_of(const Request& request, const Catalogues& catalogues);
 
 // A request understood but for its layout: model, cluster, stack, numerics, sequence.
 struct Draft {

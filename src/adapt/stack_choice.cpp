@@ -56,6 +56,13 @@ Result<const Stack*> pick_stack(const Request& request, const StackCatalogue& st
     }
     return Error{"--stack", "stack " + (*given)->name + " does not run on " + cluster.gpu.id, text::list(valid)};
   }
+  if (!request.default_stack.empty()) {
+    const auto shared = stacks.find(request.default_stack);
+    if (shared && !cluster.memory_only && !(*shared)->runs_on(arch))
+      return Error{"--stack", "stack " + (*shared)->name + " does not run on " + cluster.gpu.id, ""};
+    if (shared) recipe.assumed.push_back("stack=" + (*shared)->full_name() + " (one for all that is compared)");
+    return shared;
+  }
   if (arch == "tpu") {
     recipe.assumed.push_back(std::string("stack=") + kTpuStack + " (what runs on TPUs)");
     return stacks.find(kTpuStack);

@@ -173,6 +173,13 @@ std::string fitting_counts(std::int64_t gpus, std::int64_t node, std::string_vie
   return fmt::format("{} GPUs, or another node size, such as {}", counts, node_size);
 }
 
+bool same_values(const std::map<std::string, Datum, std::less<>>& a,
+                 const std::map<std::string, Datum, std::less<>>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.first == y.first && x.second.value == y.second.value;
+  });
+}
+
 const char* rung_name(Rung rung) { return rung == Rung::same_chip ? "same chip" : "class rule"; }
 
 }  // namespace
@@ -182,6 +189,38 @@ const Datum& Cluster::datum(std::string_view field) const {
   if (own.value) return own;
   const Datum& chip = gpu.datum(field);
   return chip.value || find_field(gpu_fields(), field) != nullptr ? chip : own;
+}
+
+bool same_machine(const Cluster& a, const Cluster& b) {
+  // Less than a node is one node, whose size says nothing.
+  const bool nodes = a.gpus_per_node == b.gpus_per_node ||
+                     (a.gpus != b.gpus && std::min(a.gpus, b.gpus) < std::max(a.gpus_per_node, b.gpus_per_node));
+  return nodes && a.gpu.id == b.gpu.id && a.platform.id == b.platform.id && same_values(a.gpu.data, b.gpu.data) &&
+         same_values(a.platform.data, b.platform.data);
+}
+
+bool same_cluster(const Cluster& a, const Cluster& b) {
+  return a.gpus == b.gpus && a.gpus_per_node == b.gpus_per_node && same_machine(a, b);
+}
+
+std::string machine_name(const Cluster& of, const std::vector<const Cluster*>& among) {
+  const auto gpu = [](const Cluster& c) { return c.gpu.id; };
+  const auto platform = [](const Cluster& c) { return c.platform.id.empty() ? c.gpu.id : c.platform.id; };
+  const auto node = [&](const Cluster& c) { return fmt::format("{}/{}", platform(c), c.gpus_per_node); };
+  const auto tells = [&](auto&& name) {
+    return std::none_of(among.begin(), among.end(),
+                        [&](const Cluster* other) { return !same_machine(*other, of) && name(*other) == name(of); });
+  };
+  if (tells(gpu)) return gpu(of);
+  if (tells(platform)) return platform(of);
+  if (tells(node)) return node(of);
+  // Equal names for other numbers: which of them it is.
+  int at = 1;
+  for (const Cluster* other : among) {
+    if (same_machine(*other, of)) break;
+    if (node(*other) == node(of)) ++at;
+  }
+  return fmt::format("{} ({})", node(of), at);
 }
 
 void add_assumed_rung(Cluster& cluster, std::string_view field) {

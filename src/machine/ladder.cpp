@@ -72,12 +72,13 @@ Datum r2_capacity_amd(const Gpu& gpu) {
           fmt::format("R2: sticker of {:g} GiB less 0.02 GiB; {}", gb, sticker.source)};
 }
 
-Datum r6_capacity_tpu(const Gpu& gpu) {
+Datum r6_capacity_from_sheet(const Gpu& gpu) {
   const Datum& sticker = gpu.datum("nominal_bytes");
-  if (gpu.arch != "tpu" || !sticker.value) return no("R6 needs a TPU's sheet");
+  if (gpu.vendor == "NVIDIA" || gpu.vendor == "AMD") return no("R6 is for vendors without a rule of their own");
+  if (!sticker.value) return no("R6 needs a sheet");
   return {*sticker.value, Rung::class_rule,
-          fmt::format("R6: the sheet's {:g} GB of 1e9 bytes; what XLA leaves to a program is in no source read; {}",
-                      *sticker.value / 1e9, sticker.source)};
+          fmt::format("R6: the sheet's {:g} GB of 1e9 bytes; what {} leaves to a program is in no source read; {}",
+                      *sticker.value / 1e9, gpu.arch == "tpu" ? "XLA" : "its runtime", sticker.source)};
 }
 
 Datum r3_same_chip(const Gpu& parent, std::string_view field, std::string_view why) {
@@ -127,7 +128,7 @@ void complete(Gpu& gpu) {
   fill("smi_bytes", [&] { return r2_smi_from_sticker(gpu); });
   fill("capacity_bytes", [&] { return r1_capacity_from_smi(gpu); });
   fill("capacity_bytes", [&] { return r2_capacity_amd(gpu); });
-  fill("capacity_bytes", [&] { return r6_capacity_tpu(gpu); });
+  fill("capacity_bytes", [&] { return r6_capacity_from_sheet(gpu); });
   for (const char* field : {"bf16_flops", "fp16_flops", "fp8_flops"}) {
     fill(field, [&] { return r4_half_rate(gpu, field); });
   }

@@ -31,8 +31,9 @@ Datum r4_half_rate(const Gpu& gpu, std::string_view field);
 // field: bf16_sparse_headline, fp8_sparse_headline.
 Datum r5_sparse_headline(const Gpu& gpu, std::string_view field);
 
-// R6: a TPU's memory is its sheet's GB of 1e9 bytes, the least that the sheet can mean.
-Datum r6_capacity_tpu(const Gpu& gpu);
+// R6: the memory of a TPU, and of a chip of any vendor that has no rule above (not NVIDIA, not AMD), is its sheet's GB
+// of 1e9 bytes, the least that the sheet can mean.
+Datum r6_capacity_from_sheet(const Gpu& gpu);
 
 // The reason for a value that no rung gives.
 Datum unknown(const Gpu& gpu, std::string_view field);

@@ -10,7 +10,11 @@ using Json = nlohmann::json;
 
 // One line of the front of time against GPUs and cost.
 Json point(const Estimate& e) {
-  Json out = {{"gpu", e.cluster.gpu.id}, {"gpus", e.cluster.gpus}, {"recipe", Json::object()}};
+  Json out = {{"gpu", e.cluster.gpu.id},
+              {"gpus", e.cluster.gpus},
+              {"gpus_per_node", e.cluster.gpus_per_node},
+              {"platform", e.cluster.platform.id},
+              {"recipe", Json::object()}};
   out["step_seconds"] = e.step ? json_number(e.step->seconds.number()) : Json(nullptr);
   out["mfu"] = e.step ? json_number(e.step->mfu.number()) : Json(nullptr);
   out["ideal_seconds"] = e.run ? json_number(e.run->ideal.number()) : Json(nullptr);
@@ -27,6 +31,7 @@ Json point(const Estimate& e) {
                    {"etp", l.etp},
                    {"dp", l.dp},
                    {"zero", l.zero},
+                   {"global_batch", e.recipe.global_batch},
                    {"micro_batch", e.recipe.micro_batch},
                    {"recompute", recompute_text(e.recipe.recompute)}};
   return out;
@@ -73,6 +78,7 @@ Json plan_json_value(const Plan& plan) {
           {"nearest_why", plan.nearest ? Json(plan.nearest_why) : Json(nullptr)},
           {"nearest", plan.nearest ? estimate_json_value(*plan.nearest) : Json(nullptr)},
           {"why", Json(plan.why)},
+          {"notes", Json(plan.notes)},
           {"opened_would_gain", Json(plan.gains)},
           {"switches_would_gain", Json(plan.switches)}};
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/base/text.hpp"
+#include "src/machine/cluster.hpp"
 #include "src/stack/stack_reader.hpp"
 #include "src/view/json.hpp"
 #include "src/view/plan.hpp"
@@ -101,6 +102,18 @@ ObjectiveColumn objective_column(const Plan& plan) {
   }
 }
 
+// What the machines of a plan are called, that no two share a name.
+std::string machine_of(const Plan& plan, const Estimate& e) {
+  std::vector<const Cluster*> among;
+  for (const Estimate& c : plan.clusters) among.push_back(&c.cluster);
+  return machine_name(e.cluster, among);
+}
+
+bool several_machines(const Plan& plan) {
+  return std::any_of(plan.clusters.begin(), plan.clusters.end(),
+                     [&](const Estimate& e) { return !same_machine(e.cluster, plan.clusters.front().cluster); });
+}
+
 std::string plans_table(const Plan& plan) {
   const bool many = plan.clusters.size() > 1;
   const auto any = [&](auto&& says) { return std::any_of(plan.plans.begin(), plan.plans.end(), says); };
@@ -112,11 +125,16 @@ std::string plans_table(const Plan& plan) {
   const auto right = text::Table::Align::right;
   table.column("#", right);
   if (many) table.column("GPUs", right);
+  const bool machines = any([&](const Estimate& e) { return !same_machine(e.cluster, plan.plans.front().cluster); });
+  if (machines) table.column("machine");
+  const auto batch = [](const Estimate& e) { return e.recipe.global_batch; };
+  const bool batches = any([&](const Estimate& e) { return batch(e) != batch(plan.plans.front()); });
   if (open) table.column("numerics");
   for (const char* head : {"tp", "pp", "vpp"}) table.column(head, right);
   if (context) table.column("cp", right);
   if (experts) table.column("ep", right).column("etp", right);
   for (const char* head : {"dp", "zero", "mb"}) table.column(head, right);
+  if (batches) table.column("batch", right);
   table.column("recompute").column("GiB", right).column("step", right).column("MFU", right);
   const ObjectiveColumn objective = objective_column(plan);
   if (!objective.head.empty()) table.column(objective.head, right);
@@ -126,12 +144,14 @@ std::string plans_table(const Plan& plan) {
     const Layout& l = e.recipe.layout;
     std::vector<std::string> row = {std::to_string(++rank)};
     if (many) row.push_back(text::grouped(e.cluster.gpus));
+    if (machines) row.push_back(machine_of(plan, e));
     if (open) row.push_back(numerics(e));
     for (const std::int64_t n : {l.tp, l.pp, l.vpp}) row.push_back(one(n));
     if (context) row.push_back(one(l.cp));
     if (experts) row.insert(row.end(), {one(l.ep), one(l.etp)});
-    row.insert(row.end(), {one(l.dp), std::to_string(l.zero), std::to_string(e.recipe.micro_batch),
-                           recompute_text(e.recipe.recompute), memory_cell(e), steps[rank - 1], mfu_cell(e)});
+    row.insert(row.end(), {one(l.dp), std::to_string(l.zero), std::to_string(e.recipe.micro_batch)});
+    if (batches) row.push_back(text::grouped(batch(e)));
+    row.insert(row.end(), {recompute_text(e.recipe.recompute), memory_cell(e), steps[rank - 1], mfu_cell(e)});
     if (!objective.head.empty()) row.push_back(objective.cell(e));
     table.row(std::move(row));
   }
@@ -142,10 +162,9 @@ std::string scaling_table(const Plan& plan) {
   if (plan.clusters.size() < 2) return "";
   text::Table table(text::kColumns, 2);
   const auto right = text::Table::Align::right;
-  const auto other = [&](const Estimate& e) { return e.cluster.gpu.id != plan.clusters.front().cluster.gpu.id; };
-  const bool kinds = std::any_of(plan.clusters.begin(), plan.clusters.end(), other);
+  const bool kinds = several_machines(plan);
   table.column("GPUs", right);
-  if (kinds) table.column("GPU");
+  if (kinds) table.column("machine");
   table.column("best layout")
       .column("step", right)
       .column("MFU", right)
@@ -165,11 +184,12 @@ std::string scaling_table(const Plan& plan) {
     }
     if (layout.empty()) layout = "one GPU";
     std::vector<std::string> row = {text::grouped(e.cluster.gpus)};
-    if (kinds) row.push_back(e.cluster.gpu.id);
+    if (kinds) row.push_back(machine_of(plan, e));
     row.insert(row.end(), {layout, steps[i], mfu_cell(e), days(e), gpu_hours(e), cost(e), front ? "*" : ""});
     table.row(std::move(row));
   }
-  return "\nBest of each cluster (* nothing faster with no more GPUs and money)\n" + table.str();
+  const char* key = plan.pareto.empty() ? "" : " (* nothing faster with no more GPUs and money)";
+  return "\nBest of each cluster" + std::string(key) + "\n" + table.str();
 }
 
 std::string space_text(const Plan& plan, bool everything) {
@@ -225,13 +245,16 @@ std::string headline(const Plan& plan) {
     if (plan.nearest)
       out += ". Nearest on " + text::grouped(plan.nearest->cluster.gpus) + " x " + plan.nearest->cluster.gpu.id + ": " +
              layout_line(plan.nearest->recipe) + "; " + plan.nearest_why;
+    else if (plan.space.priced > 0 && !plan.notes.empty())
+      return out + ".";  // the notes say why
     else if (!plan.space.rejected.empty())
       out += ": no layout is legal. " + plan.space.rejected.front().example;
     return out + ".";
   }
   const Estimate& e = plan.plans.front();
-  std::string out =
-      e.model.name + " on " + text::grouped(e.cluster.gpus) + " x " + e.cluster.gpu.id + ": " + layout_line(e.recipe);
+  std::string out = e.model.name + " on " + text::grouped(e.cluster.gpus) + " x " + machine_of(plan, e) + ": " +
+                    layout_line(e.recipe);
+  if (!e.step) out += "; no time is known";
   if (e.step)
     out += ", " + text::seconds(e.step->seconds.number()) + " a step, MFU " + mfu_cell(e) +
            (e.recipe.mfu ? " as given (" + e.recipe.mfu_convention + ")" : std::string());
@@ -242,6 +265,8 @@ std::string headline(const Plan& plan) {
   }
   return out + ".";
 }
+
+bool takes_time(Objective o) { return o != Objective::memory && o != Objective::micro_batch && o != Objective::seq; }
 
 std::string assumed_text(const Plan& plan) {
   if (plan.plans.empty()) return "";
@@ -277,14 +302,20 @@ std::string layout_line(const Recipe& r) {
 
 std::string plan_text(const Plan& plan, bool brief, bool everything) {
   std::string out = paragraph(headline(plan));
-  if (brief) return out;
+  if (brief && !plan.plans.empty()) return out;
   if (!plan.plans.empty()) {
     const Recipe& r = plan.plans.front().recipe;
-    out += "\n" + paragraph("Best by " + std::string(name(plan.objective)) + ", " + stack_text(r) + ", " +
-                            text::grouped(r.global_batch) + " sequences of " + text::grouped(r.seq) +
-                            " tokens a step, " + r.precision + ":");
+    // Without a time nothing is the best by it: least memory comes first.
+    const bool timeless = !plan.plans.front().step && takes_time(plan.objective);
+    out += "\n" +
+           paragraph("Best by " + std::string(timeless ? "memory" : name(plan.objective)) + ", " + stack_text(r) +
+                     ", " + text::grouped(r.global_batch) + (r.global_batch == 1 ? " sequence of " : " sequences of ") +
+                     text::grouped(r.seq) + " tokens a step, " + r.precision + ":");
     out += plans_table(plan) + commands_text(plan, everything);
   }
+  if (!plan.notes.empty() && !brief) out += "\n";
+  for (const std::string& note : plan.notes) out += paragraph(note);
+  if (brief) return out;
   if (!plan.why.empty()) out += "\n";
   for (const std::string& line : plan.why) out += paragraph(line);
   out += scaling_table(plan);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "preflop/machine.hpp"
+#include "src/machine/cluster.hpp"
 
 namespace preflop {
 namespace {
@@ -104,6 +105,31 @@ TEST(ClusterSpec, MemoryOnly) {
   EXPECT_EQ(good("8x80GiB").nodes(), 1);
   EXPECT_EQ(good("16x79.1 GiB/8").nodes(), 2);
   EXPECT_EQ(good("24gib").gpus, 1);
+}
+
+// The same GPU in other machines is another cluster; the same machine under another name is not.
+TEST(ClusterSpec, MachinesAreToldApart) {
+  const Cluster gpu = good("64xh100-sxm"), platform = good("64xdgx-h100"), nodes = good("64xh100-sxm/4");
+  EXPECT_TRUE(same_cluster(gpu, platform));
+  EXPECT_FALSE(same_cluster(gpu, nodes));
+  EXPECT_FALSE(same_cluster(gpu, good("128xh100-sxm")));
+  EXPECT_TRUE(same_machine(gpu, good("128xh100-sxm")));
+  EXPECT_TRUE(same_machine(gpu, good("4xh100-sxm")));  // a part of a node
+  EXPECT_FALSE(same_machine(gpu, good("64xh200")));
+  Cluster cooler = gpu;
+  cooler.gpu.data["tdp_watts"].value = 500;
+  EXPECT_FALSE(same_machine(gpu, cooler));
+
+  const Cluster google = good("64xgcp-a3-high"), oracle = good("64xoci-h100"), h200 = good("64xh200");
+  const auto names = [](const std::vector<const Cluster*>& all) {
+    std::vector<std::string> out;
+    for (const Cluster* c : all) out.push_back(machine_name(*c, all));
+    return out;
+  };
+  EXPECT_EQ(names({&gpu, &h200}), (std::vector<std::string>{"h100-sxm", "h200"}));
+  EXPECT_EQ(names({&google, &oracle, &h200}), (std::vector<std::string>{"gcp-a3-high", "oci-h100", "h200"}));
+  EXPECT_EQ(names({&gpu, &nodes}), (std::vector<std::string>{"dgx-h100/8", "dgx-h100/4"}));
+  EXPECT_EQ(names({&gpu, &cooler}), (std::vector<std::string>{"dgx-h100/8 (1)", "dgx-h100/8 (2)"}));
 }
 
 TEST(ClusterSpec, Errors) {
