@@ -3,6 +3,7 @@ import json
 import math
 import os
 import subprocess
+import tempfile
 import unittest
 
 PREFLOP = os.environ["PREFLOP"]
@@ -107,9 +108,17 @@ class EveryGpu(unittest.TestCase):
         self.assertTrue(all(len(line) <= 80 for line in text.splitlines()))
 
     def test_unknown_memory_says_why_in_the_text(self):
-        text = run("estimate", "llama3-8b", "--on", "8xtrn1").stdout
+        with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as file:
+            file.write('gpus = 8\ngpus_per_node = 8\n[gpu]\nname = "bare"\nbf16_flops = "1000 TFLOP/s"\n')
+            file.flush()
+            text = run("estimate", "llama3-8b", "--on", file.name).stdout
         self.assertIn("not known", text)
         self.assertIn("no verdict", text)
+
+    def test_a_sheet_is_a_capacity_where_no_driver_was_read(self):
+        for gpu in ("trn1", "trn2", "gaudi2", "gaudi3"):
+            self.assertEqual(self.data[gpu]["capacity_bytes"]["value"], self.data[gpu]["nominal_bytes"]["value"])
+            self.assertIn("capacity_bytes=", run("estimate", "llama3-8b", "--on", f"8x{gpu}", "-v").stdout)
 
     def test_the_catalogue_checks_itself(self):
         done = run("gpus", "--check")
