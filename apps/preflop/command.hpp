@@ -44,6 +44,7 @@ int run_request(const std::vector<std::string>& args);
 
 std::vector<Flag> output_flags();    // --json -o -q -v --data-dir
 std::vector<Flag> estimate_flags();  // --on, the recipe's, --recipe, --assume, --check, --timing
+std::vector<Flag> asking_flags();    // the same of commands that write no pictures and check nothing
 std::vector<Flag> plan_flags();
 std::vector<Flag> why_not_flags();
 std::vector<Flag> export_flags();

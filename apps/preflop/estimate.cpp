@@ -32,6 +32,16 @@ std::vector<Flag> estimate_flags() {
   return out;
 }
 
+std::vector<Flag> asking_flags() {
+  std::vector<Flag> out;
+  for (Flag& flag : estimate_flags()) {
+    if (flag.name == "check" || flag.name == "timeline" || flag.name == "timing") continue;
+    if (flag.name == "output") flag.help = "-o FILE: write to a file, .json or .txt";
+    out.push_back(std::move(flag));
+  }
+  return out;
+}
+
 namespace {
 
 // Limits are held against the median run; a limit that nothing can be said of is missed.

@@ -33,9 +33,7 @@ Result<int> list_terms(const Args& args) {
 
 std::vector<Flag> explain_flags() {
   std::vector<Flag> out = {{"list", "", "every term with one line each", "terms"}};
-  for (Flag& flag : estimate_flags()) {
-    if (flag.name != "check" && flag.name != "timing") out.push_back(std::move(flag));
-  }
+  for (Flag& flag : asking_flags()) out.push_back(std::move(flag));
   return out;
 }
 

@@ -82,9 +82,8 @@ std::vector<Flag> mfu_flags() {
       {"step-seconds", "S", "measured, of an optimizer step; needs --global-batch", "measured"},
       {"tflops-per-gpu", "X@CONVENTION", "TFLOP/s as a log printed them, with what they count", "measured"},
       {"peak", "FLOP/s", "another dense peak of one GPU, e.g. 989e12; a sparse one is recognised", "measured"}};
-  for (Flag& flag : estimate_flags()) {
-    if (flag.name != "check" && flag.name != "timing" && flag.name != "mfu" && flag.name != "tokens")
-      out.push_back(std::move(flag));
+  for (Flag& flag : asking_flags()) {
+    if (flag.name != "mfu" && flag.name != "tokens") out.push_back(std::move(flag));
   }
   return out;
 }

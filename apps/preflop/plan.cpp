@@ -14,8 +14,7 @@ namespace preflop::cli {
 
 std::vector<Flag> plan_flags() {
   std::vector<Flag> out;
-  for (Flag& flag : estimate_flags()) {
-    if (flag.name == "check") continue;
+  for (Flag& flag : asking_flags()) {
     if (flag.name == "on") {
       flag.repeatable = true;
       flag.help = "COUNTx(GPU or PLATFORM)[/PER_NODE], LO..HIxGPU, or a cluster TOML; may be repeated";
@@ -29,7 +28,8 @@ std::vector<Flag> plan_flags() {
            {"max-memory", "SIZE", "on the device: 72GiB", "search"},
            {"allow-tight", "", "also plans for which the allocator may reserve more than there is", "search"},
            {"open", "KEY,..", "numerics that may change: precision, optimizer", "search"},
-           {"top", "K", "plans shown (5)", "search"}}) {
+           {"top", "K", "plans shown (5)", "search"},
+           {"timing", "", "where the time went, on stderr", "output"}}) {
     if (std::none_of(out.begin(), out.end(), [&](const Flag& f) { return f.name == flag.name; }))
       out.push_back(std::move(flag));
   }

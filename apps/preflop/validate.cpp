@@ -79,7 +79,7 @@ Status keep_source(const std::string& wanted, std::vector<RowTable>& all) {
   std::vector<std::string> stems;
   for (const RowTable& table : all) stems.push_back(table.stem());
   if (std::find(stems.begin(), stems.end(), wanted) == stems.end())
-    return text::unknown_name("--source", "source", wanted, stems);
+    return Error{"--source", "unknown source " + text::quoted(wanted), text::list(stems)};
   std::erase_if(all, [&](const RowTable& table) { return table.stem() != wanted; });
   return Nothing{};
 }
@@ -97,7 +97,10 @@ Result<int> explain_row(const std::string& id, const std::vector<RowTable>& all,
       return kDone;
     }
   }
-  return text::unknown_name("--explain", "row", id, ids);
+  Error error = text::unknown_name("--explain", "row", id, ids);
+  if (error.valid.empty() && !ids.empty())
+    error.valid = "the id of a row, such as " + ids.front() + "; `preflop validate --json` has them all";
+  return error;
 }
 
 Status write_docs(const Report& report, const Catalogues& catalogues, const std::string& folder) {

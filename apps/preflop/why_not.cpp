@@ -10,13 +10,7 @@
 
 namespace preflop::cli {
 
-std::vector<Flag> why_not_flags() {
-  std::vector<Flag> out;
-  for (Flag& flag : estimate_flags()) {
-    if (flag.name != "check" && flag.name != "timing") out.push_back(std::move(flag));
-  }
-  return out;
-}
+std::vector<Flag> why_not_flags() { return asking_flags(); }
 
 Result<int> run_why_not(const Args& args) {
   const Result<Request> request = read_request(args, args.words.empty() ? "" : args.words[0]);

@@ -11,6 +11,9 @@ namespace preflop {
 
 namespace {
 
+// Compute capabilities times ten: bf16 from Ampere, fp8 from Ada and Hopper, block-scaled fp8 and fp4 from Blackwell.
+constexpr int kAmpere = 80, kAda = 89, kBlackwell = 100;
+
 // Compute capability times ten of an NVIDIA chip: sm90 -> 90. Nothing for other vendors.
 std::optional<int> capability(const Gpu& gpu) {
   if (!gpu.arch.starts_with("sm")) return std::nullopt;
@@ -45,15 +48,39 @@ bool runs(AttentionKernel kernel, const Gpu& gpu) {
   return true;
 }
 
+// Products in a precision: NVIDIA's tensor cores by their compute capability, other chips by the peaks that their
+// sheets list: one of fp4 comes with block scaling in hardware. NVFP4 is NVIDIA's own format.
+bool runs(const std::string& precision, const Gpu& gpu) {
+  if (gpu.arch.empty()) return true;  // a chip of which we know nothing
+  const std::optional<int> sm = capability(gpu);
+  if (precision == "bf16") return !sm || *sm >= kAmpere;
+  const bool fp8 = precision.starts_with("fp8"), blocks = precision == "mxfp8" || precision == "nvfp4";
+  if (!fp8 && !blocks) return true;
+  if (sm) return *sm >= (fp8 ? kAda : kBlackwell);
+  const bool has_fp8 = gpu.datum("fp8_flops").value.has_value(), has_fp4 = gpu.datum("fp4_flops").value.has_value();
+  return has_fp8 && (fp8 || (has_fp4 && precision == "mxfp8"));
+}
+
 }  // namespace
+
+std::vector<std::string> precisions_here(const Stack& stack, const Gpu& gpu) {
+  std::vector<std::string> out;
+  for (const std::string& precision : stack.precision_names()) {
+    if (runs(precision, gpu)) out.push_back(precision);
+  }
+  return out;
+}
 
 Result<GpuDefaults> with_gpu_defaults(const Request& request, const Stack& stack, const Gpu& gpu) {
   GpuDefaults out{request, {}};
   const std::optional<int> sm = capability(gpu);
-  if (text_of(request, "precision") == nullptr && sm && *sm < 80) {
+  if (text_of(request, "precision") == nullptr && sm && *sm < kAmpere) {
     out.request.keys["precision"] = "fp16";
     out.assumed.push_back("precision=fp16 (" + gpu.id + " has no bf16)");
   }
+  if (const std::string* precision = text_of(request, "precision"); precision != nullptr && !runs(*precision, gpu))
+    return Error{"--precision", *precision + " does not run on " + gpu.id + " (" + gpu.arch + ")",
+                 text::list(precisions_here(stack, gpu))};
   if (const std::string* text = text_of(request, "attention")) {
     const auto kernel = attention_kernel_of(*text);
     if (!kernel || runs(*kernel, gpu)) return out;  // an unknown name is refused where it is read

@@ -15,10 +15,14 @@ struct GpuDefaults {
 
 // Volta and Turing have no bf16 and no FlashAttention 2 or cuDNN attention (compute capability 8.0); FlashAttention 3
 // is Hopper's; cuDNN is NVIDIA's; splash attention is a TPU's, and no other fused kernel runs there. Where nothing is
-// given, the nearest that runs is taken; what is given and cannot run is refused. Sources: NVIDIA CUDA C++ Programming
-// Guide, arithmetic by compute capability; the README of Dao-AILab/flash-attention; cuDNN support matrix, fused
-// attention; AI-Hypercomputer/maxtext src/maxtext/layers/attention_op.py.
+// given, the nearest that runs is taken; what is given and cannot run is refused, a precision too. Sources: NVIDIA CUDA
+// C++ Programming Guide, arithmetic by compute capability and alternate floating-point types of wmma and mma; the
+// README of Dao-AILab/flash-attention; cuDNN support matrix, fused attention; AI-Hypercomputer/maxtext
+// src/maxtext/layers/attention_op.py.
 Result<GpuDefaults> with_gpu_defaults(const Request& request, const Stack& stack, const Gpu& gpu);
+
+// What the stack runs of what the chip has products in.
+std::vector<std::string> precisions_here(const Stack& stack, const Gpu& gpu);
 
 // How rows reach their experts: what is given, else the first of the stack's that runs here. DeepEP and HybridEP need
 // Hopper or newer (READMEs of deepseek-ai/DeepEP). Call for models with experts.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/adapt/gpu_defaults.hpp"
 #include "src/adapt/recipe_keys.hpp"
 #include "src/base/text.hpp"
 #include "src/run/estimate.hpp"
@@ -15,8 +16,8 @@ namespace {
 
 const std::vector<std::string> kOpen = {"precision", "optimizer"};
 
-std::vector<std::string> values_of(const std::string& key, const Stack& stack) {
-  if (key == "precision") return stack.precision_names();
+std::vector<std::string> values_of(const std::string& key, const Stack& stack, const Gpu& gpu) {
+  if (key == "precision") return precisions_here(stack, gpu);
   std::vector<std::string> out;
   for (const Optimizer& o : optimizers()) out.push_back(o.name);
   return out;
@@ -46,7 +47,7 @@ Result<std::vector<Request>> opened(const Request& request, const std::string& o
       return Error{"--open", key + " is given as " + *text_of(request, key), "one of --" + key + " and --open"};
     std::vector<Request> more;
     for (const Request& one : out) {
-      for (const std::string& value : values_of(key, *drafted->stack)) {
+      for (const std::string& value : values_of(key, *drafted->stack, drafted->cluster.gpu)) {
         Request with = one;
         with.keys[key] = value;
         more.push_back(std::move(with));

@@ -250,7 +250,7 @@ Status complete_layout(const Request& request, Draft& draft) {
   if (!recompute) return recompute.error();
   if (*recompute) recipe.recompute = **recompute;
   // A policy that the stack does not have is said before any layout is tried.
-  if (const auto segments = recompute_segments(*draft.stack, recipe); !segments) return segments.error();
+  if (Status s = check_recompute(*draft.model, *draft.stack, recipe); !s) return s.error();
   if (Status s = read_layout(request, draft.cluster, *draft.stack, has_experts(*draft.model), recipe); !s)
     return s.error();
   if (Status s = read_layout_rest(request, *draft.stack, recipe); !s) return s.error();

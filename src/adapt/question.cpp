@@ -111,7 +111,7 @@ Result<Question> ask(const Request& request, const Draft& draft) {
   const auto recompute = recompute_key(request);
   if (!recompute) return recompute.error();
   if (*recompute) r.recompute = **recompute;
-  if (const auto segments = recompute_segments(*out.stack, r); !segments) return segments.error();
+  if (Status s = check_recompute(*out.model, *out.stack, r); !s) return s.error();
   bool batch_given = false;
   const auto set_batch = batch_rule(request, r, batch_given);
   if (!set_batch) return set_batch.error();

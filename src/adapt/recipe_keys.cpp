@@ -96,15 +96,14 @@ Status read_mfu(const Request& request, Recipe& recipe) {
   const std::string* text = text_of(request, "mfu");
   if (text == nullptr) return Nothing{};
   const std::size_t at = text->find('@');
+  const std::string convention = at == std::string::npos ? recipe.mfu_convention : text->substr(at + 1);
+  if (find_convention(convention) == nullptr)
+    return text::unknown_name("--mfu", "FLOP convention", convention, convention_names());
+  recipe.mfu_convention = convention;
   const auto mfu = parse_fraction(std::string_view(*text).substr(0, at), "--mfu");
   if (!mfu) return mfu.error();
   if (*mfu <= 0) return Error{"--mfu", "an MFU of 0 never ends", "more than 0 %, at most 100 %"};
   recipe.mfu = *mfu;
-  if (at == std::string::npos) return Nothing{};
-  recipe.mfu_convention = text->substr(at + 1);
-  if (find_convention(recipe.mfu_convention) == nullptr) {
-    return text::unknown_name("--mfu", "FLOP convention", recipe.mfu_convention, convention_names());
-  }
   return Nothing{};
 }
 

@@ -44,6 +44,10 @@ std::map<std::string, std::string> recipe_words(const Recipe& r) {
   if (r.given.contains("dispatcher") || r.dispatcher != Recipe().dispatcher) out["dispatcher"] = r.dispatcher;
   if (r.cp_comm != Recipe().cp_comm) out["cp_comm"] = r.cp_comm;
   if (r.cuda_graph != Recipe().cuda_graph) out["cuda_graph"] = r.cuda_graph;
+  if (r.given.contains("cuda_graph_scope")) {
+    std::string& parts = out["cuda_graph_scope"];
+    for (const std::string& part : r.cuda_graph_scope) parts += (parts.empty() ? "" : ",") + part;
+  }
   for (const auto& [key, on, usual] :
        {std::tuple{"dp_overlap", r.dp_overlap, true}, std::tuple{"tp_overlap", r.tp_overlap, false},
         std::tuple{"ep_overlap", r.ep_overlap, false}, std::tuple{"fused_experts", r.fused_experts, false},

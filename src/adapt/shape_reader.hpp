@@ -102,6 +102,7 @@ class ShapeReader {
     const std::string_view key = keys_[i].first;
     if (!known_shape_key(key)) {
       error_ = text::unknown_name(where_, "key", key, shape_keys());
+      if (error_->valid.empty()) error_->valid = "layers, hidden, heads, ffn, .. of docs/shape-strings.md";
     }
     for (std::size_t j = 0; j < i; ++j) {
       if (keys_[j].first == key) fail(key, "is given twice", "valid: each key once");

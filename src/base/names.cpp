@@ -36,6 +36,12 @@ std::string without_separators(std::string name) {
   return name;
 }
 
+bool is_part(const std::string& name, std::size_t at, std::size_t size) {
+  const auto word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  constexpr std::size_t kTelling = 4;
+  return !word(name[at - 1]) && (size >= kTelling || at + size == name.size() || !word(name[at + size]));
+}
+
 // How far a candidate is from what was typed; nothing when it is not near. Both normalised.
 constexpr std::size_t kFar = SIZE_MAX;
 std::size_t badness(const std::string& typed, const std::string& candidate) {
@@ -44,11 +50,12 @@ std::size_t badness(const std::string& typed, const std::string& candidate) {
   const std::size_t edits = distance(typed, candidate);
   if (edits <= allowed && edits < std::max(typed.size(), candidate.size())) return 2 * edits;
   if (without_separators(typed) == without_separators(candidate)) return 1;
-  // The beginning, or a whole part, of a longer name: "h100" of "h100-sxm", "llama3-70b" of an id.
+  // The beginning, or a whole part, of a longer name: "h100" of "h100-sxm", "llama3-70b" of an id; not "foo" of
+  // "footnote" within one.
   if (typed.size() >= 3) {
     const std::size_t at = candidate.find(typed);
     if (at == 0) return 20 + candidate.size() - typed.size();
-    if (at != std::string::npos) return 60 + candidate.size() - typed.size();
+    if (at != std::string::npos && is_part(candidate, at, typed.size())) return 60 + candidate.size() - typed.size();
     if (candidate.size() >= 3 && typed.rfind(candidate, 0) == 0) return 40 + typed.size() - candidate.size();
   }
   return kFar;

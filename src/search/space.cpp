@@ -42,19 +42,9 @@ std::vector<Recompute> policies_beside_offload(const Stack& stack, const Offload
 std::vector<Recompute> policies(const Model& model, const Stack& stack) {
   std::vector<Recompute> out = {{RecomputeKind::none, 0, {}}};
   if (!stack.selective.empty()) out.push_back({RecomputeKind::selective, 0, {}});
-  // A module counts where this model has what it is named for: its first operator.
-  const auto touches = [&](const Segment& s) {
-    for (std::size_t i = 0; i < model.blocks.size(); ++i) {
-      if (!model.is_layer(static_cast<int>(i)) || s.tags.empty()) continue;
-      for (const Op& op : model.blocks[i].ops) {
-        if (matches(op.tag, s.tags.front()) && s.applies_to(model.blocks[i])) return true;
-      }
-    }
-    return false;
-  };
   std::vector<std::string> cheap;  // checkpoints without output, all together
   for (const Segment& s : stack.segments) {
-    if (s.compiled || s.name == "full" || !touches(s)) continue;
+    if (s.compiled || s.name == "full" || !s.touches(model)) continue;
     const bool known =
         std::any_of(out.begin(), out.end(), [&](const Recompute& r) { return r.modules == std::vector{s.name}; });
     if (known) continue;

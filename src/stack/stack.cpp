@@ -112,6 +112,18 @@ bool Segment::applies_to(const Block& block) const {
          std::any_of(block.ops.begin(), block.ops.end(), [&](const Op& op) { return matches(op.tag, beside); });
 }
 
+bool Segment::touches(const Model& model) const {
+  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
+    const Block& block = model.blocks[i];
+    if (!model.is_layer(static_cast<int>(i)) || !applies_to(block)) continue;
+    for (const Op& op : block.ops) {
+      if (std::any_of(tags.begin(), tags.end(), [&](const std::string& tag) { return matches(op.tag, tag); }))
+        return true;
+    }
+  }
+  return false;
+}
+
 bool Stack::runs_on(std::string_view arch) const {
   if (chips.empty()) return arch != "tpu";
   return std::any_of(chips.begin(), chips.end(), [&](const std::string& c) { return arch.starts_with(c); });

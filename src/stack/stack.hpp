@@ -15,6 +15,7 @@
 #include "preflop/estimate.hpp"
 #include "preflop/recipe.hpp"
 #include "preflop/result.hpp"
+#include "src/model/model.hpp"
 #include "src/model/operators.hpp"
 
 namespace preflop {
@@ -81,6 +82,7 @@ struct Segment {
   std::string source;
 
   bool applies_to(const Block& block) const;
+  bool touches(const Model& model) const;  // some layer has an operator of it
 };
 
 // Gradients of results that a stack frees late: with the backward of `until`.

@@ -121,6 +121,8 @@ Result<std::vector<Segment>> recompute_segments(const Stack& stack, const Recipe
   std::vector<Segment> out;
   std::vector<std::string> modules = recompute.modules;
   if (recompute.kind == RecomputeKind::none) modules.clear();
+  if (recompute.kind == RecomputeKind::selective && stack.selective.empty())
+    return Error{"--recompute", "stack " + stack.full_name() + " recomputes whole layers only", "none or full"};
   if (recompute.kind == RecomputeKind::selective) modules = {stack.selective};
   if (recompute.kind == RecomputeKind::full) modules = {"full"};
   if (Status s = check_layers(stack, recompute); !s) return s.error();
@@ -142,6 +144,27 @@ Result<std::vector<Segment>> recompute_segments(const Stack& stack, const Recipe
     if (s.compiled && recipe.compile) out.push_back(s);
   }
   return out;
+}
+
+Status check_recompute(const Model& model, const Stack& stack, const Recipe& recipe) {
+  const auto segments = recompute_segments(stack, recipe);
+  if (!segments) return segments.error();
+  const auto here = [&](const std::string& module) {
+    return std::any_of(stack.segments.begin(), stack.segments.end(),
+                       [&](const Segment& s) { return s.name == module && !s.compiled && s.touches(model); });
+  };
+  for (const std::string& module : recipe.recompute.modules) {
+    if (here(module)) continue;
+    std::vector<std::string> valid = {"none"};
+    if (!stack.selective.empty()) valid.emplace_back("selective");
+    for (const Segment& s : stack.segments) {
+      if (std::find(valid.begin(), valid.end(), s.name) == valid.end() && here(s.name)) valid.push_back(s.name);
+    }
+    return Error{"--recompute",
+                 "the model has nothing that module " + module + " of stack " + stack.name + " recomputes",
+                 text::list(valid)};
+  }
+  return Nothing{};
 }
 
 }  // namespace preflop

@@ -39,6 +39,8 @@ int block_kinds(const Model& model, const Recipe& recipe);
 
 // The parts of a layer that a recipe recomputes; none = nothing. Errors: a module that the stack does not have.
 Result<std::vector<Segment>> recompute_segments(const Stack& stack, const Recipe& recipe);
+// The same errors, and of a module that the model does not have.
+Status check_recompute(const Model& model, const Stack& stack, const Recipe& recipe);
 
 // Parameters that a stage holds on one GPU, padded vocabulary and replicated copies included.
 enum class Which : std::uint8_t { all, dense, expert };

@@ -47,7 +47,7 @@ class BadInput(Refusals):
 
     def test_what_no_layout_mends_is_said_by_its_own_flag(self):
         for stack, flag, value in [("torchtitan", "--attention", "fa3"), ("torchtitan", "--loss", "fused"),
-                                   ("nanotron", "--offload", "params"), ("megatron-deepspeed", "--precision", "mxfp8"),
+                                   ("nanotron", "--offload", "params"), ("megatron-deepspeed", "--precision", "fp8-delayed"),
                                    ("fsdp1", "--attention", "fa3"), ("megatron-deepspeed", "--loss", "fused")]:
             with self.subTest(stack=stack, flag=flag):
                 asked = ["llama3-8b", "--on", "8xh100-sxm", "--stack", stack, flag, value]
@@ -55,6 +55,35 @@ class BadInput(Refusals):
                 planned = run("plan", *asked)
                 self.assertEqual(planned.returncode, 3)
                 self.assertIn("no layout is legal. " + flag + ": ", planned.stdout.decode().replace("\n  ", " "))
+
+    def test_modules_that_the_model_does_not_have(self):
+        dense, experts = ["llama3-8b", "--on", "8xh100-sxm"], ["qwen3-30b-a3b", "--on", "32xh200"]
+        for command in ("estimate", "plan"):
+            for module in ("mla_up_proj", "moe_act", "moe", "shared_experts", "core_attn,moe_act"):
+                self.refused([command, *dense, "--stack", "megatron", "--recompute", module], "--recompute",
+                             module.split(",")[-1], "core_attn")
+            self.refused([command, *experts, "--recompute", "mla_up_proj"], "mla_up_proj", "moe_act")
+            self.refused([command, *experts, "--recompute", "shared_experts"], "shared_experts", "moe_act")
+            self.refused([command, *dense, "--stack", "megatron-deepspeed", "--recompute", "selective"],
+                         "recomputes whole layers only; none or full")
+        for model, on, module in (("qwen3-30b-a3b", "32xh200", "moe_act"), ("deepseek-v2-lite", "16xh200", "mla_up_proj"),
+                                  ("deepseek-v3", "1024xh200", "shared_experts"), ("llama3-8b", "8xh100-sxm", "mlp")):
+            done = run("estimate", model, "--on", on, "--stack", "megatron", "--recompute", module, "-q")
+            self.assertEqual(done.stderr, b"", model)
+
+    def test_errors_name_what_is_valid(self):
+        self.refused(["estimate", "gpt:layers=2,hidden=64,heads=2,zyx=1", "--on", "1xh100-sxm"], "zyx", "layers")
+        self.refused(["validate", "--source", "nope"], "llm-foundry")
+        self.refused(["validate", "--explain", "zzzzzz"], "such as")
+        self.refused(["estimate", "llama3-8b", "--on", "8xh100-sxm", "--mfu", "40@foo"], "'foo'", "palm")
+        self.refused(["gpus", "foo"], "preflop gpus")
+
+    def test_help_lists_the_formats_that_are_written(self):
+        for command in ("plan", "why-not", "explain", "mfu"):
+            said = run(command, "--help").stdout.decode()
+            self.assertNotIn(".svg", said, command)
+            self.assertNotIn("--timeline", said, command)
+        self.assertIn(".svg", run("estimate", "--help").stdout.decode())
 
     def test_names(self):
         self.refused(["estimate", "lama3-70b", "--on", "64xh100-sxm"], "did you mean llama3-70b")

@@ -82,6 +82,8 @@ TEST(Text, did_you_mean_finds_what_is_near) {
   EXPECT_EQ(did_you_mean("mi300", gpus).at(0), "mi300x");
   EXPECT_LE(did_you_mean("x100-sxm", gpus).size(), 3u);
   EXPECT_TRUE(did_you_mean("toaster", gpus).empty());
+  EXPECT_TRUE(did_you_mean("foo", {"H100 (document, footnote)", "barefoot-8b"}).empty());
+  EXPECT_EQ(did_you_mean("qwen3-8b", {"Qwen/Qwen3-8B-Base"}).size(), 1U);
   EXPECT_TRUE(did_you_mean("", gpus).empty());
   EXPECT_TRUE(did_you_mean(std::string(100000, 'h'), gpus).empty());
   EXPECT_EQ(suggestion("zero-stge", {"zero_stage", "tp"}), "did you mean zero_stage?");

@@ -65,7 +65,7 @@ std::vector<Case> rare_cases() {
       {"megatron", "run.sh",
        request("llama3-70b", "64xh100-sxm", {{"tp", "4"}, {"pp", "4"}, {"layers_per_stage", "19,21,21,19"}})},
       {"megatron", "run.sh",
-       request("llama3-8b", "32xh100-sxm", {{"pp", "2"}, {"vpp", "4"}, {"cp", "4"}, {"recompute", "layernorm,mlp"}})},
+       request("llama3-8b", "32xh100-sxm", {{"pp", "2"}, {"vpp", "4"}, {"cp", "4"}, {"recompute", "core_attn,mlp"}})},
       {"megatron", "run.sh",
        request("qwen3-30b-a3b", "32xh100-sxm", {{"ep", "8"}, {"cp", "2"}, {"recompute", "moe_act,layernorm"}})},
       {"megatron", "run.sh", request("nemotron3-super", "64xb200", {{"ep", "64"}, {"precision", "bf16"}})},

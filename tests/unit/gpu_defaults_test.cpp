@@ -60,5 +60,48 @@ TEST(GpuDefaults, AKernelThatTheChipLacksIsRefused) {
   EXPECT_TRUE(posed("1xh100-sxm", "megatron", {{"attention", "fa3"}}).ok());
 }
 
+// A precision runs where the chip has products in it: of every chip of the catalogue.
+TEST(GpuDefaults, APrecisionThatTheChipLacksIsRefused) {
+  std::map<std::string, int> refused;
+  for (const Gpu& gpu : catalogues().machines.gpus()) {
+    const std::string stack = gpu.arch == "tpu" ? "maxtext" : "megatron";
+    const std::vector<std::string> all = catalogues().stacks.find(stack).value()->precision_names();
+    const bool fp8 = gpu.datum("fp8_flops").value.has_value(), fp4 = gpu.datum("fp4_flops").value.has_value();
+    for (const std::string& precision : all) {
+      const auto p = posed(("1x" + gpu.id).c_str(), stack.c_str(), {{"precision", precision}});
+      const std::string where = gpu.id + " " + precision;
+      const bool block = precision == "mxfp8" || precision == "nvfp4";
+      if (!p) {
+        ++refused[precision];
+        EXPECT_EQ(p.error().where, "--precision") << where << ": " << p.error().text();
+        EXPECT_NE(p.error().what.find("does not run on " + gpu.id), std::string::npos) << p.error().text();
+        EXPECT_EQ((", " + p.error().valid).find(", " + precision + ","), std::string::npos) << p.error().text();
+        EXPECT_FALSE(p.error().valid.empty()) << where;
+        EXPECT_FALSE(block ? fp8 && fp4 && precision == "mxfp8" : precision.starts_with("fp8") && fp8) << where;
+      } else if (precision == "bf16") {
+        EXPECT_TRUE(gpu.arch != "sm70" && gpu.arch != "sm75") << where;
+      } else if (block) {
+        EXPECT_TRUE(fp4) << where;
+      } else if (precision.starts_with("fp8")) {
+        EXPECT_TRUE(fp8 || gpu.arch == "sm90") << where;  // an H100 whose sheet has no fp8 rate
+      }
+    }
+  }
+  EXPECT_EQ(refused["fp32"] + refused["fp16"], 0);
+  EXPECT_EQ(refused["bf16"], 3);  // V100, twice, and T4
+  EXPECT_GT(refused["fp8-delayed"], 10);
+  EXPECT_GT(refused["nvfp4"], refused["mxfp8"]);  // MI355X has blocks of fp8, and no NVFP4
+}
+
+TEST(GpuDefaults, TheRefusalSaysWhatRunsThere) {
+  const auto hopper = posed("1xh100-sxm", "megatron", {{"precision", "mxfp8"}});
+  ASSERT_FALSE(hopper.ok());
+  EXPECT_EQ(hopper.error().text(),
+            "--precision: mxfp8 does not run on h100-sxm (sm90); bf16, fp16, fp32, fp8-delayed, fp8-tensorwise, "
+            "fp8-rowwise or fp8-blockwise");
+  const auto unknown = posed("1x80GB", "megatron", {{"precision", "mxfp8"}});  // a capacity, and no chip
+  EXPECT_TRUE(unknown.ok()) << unknown.error().text();
+}
+
 }  // namespace
 }  // namespace preflop

@@ -24,7 +24,9 @@ std::string scalar(const Json& value) {
   if (const auto* u = value.get_ptr<const std::uint64_t*>()) return std::to_string(*u);
   if (const auto* i = value.get_ptr<const std::int64_t*>()) return std::to_string(*i);
   if (const auto* d = value.get_ptr<const double*>()) return shortest(*d);
-  return "";
+  std::string out;
+  for (const Json& item : value.is_array() ? value : Json::array()) out += (out.empty() ? "" : ",") + scalar(item);
+  return out;
 }
 
 const Json* estimate_in(const Json& json, std::size_t rank) {
