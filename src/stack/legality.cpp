@@ -166,6 +166,8 @@ Status check_batch(const Recipe& r) {
 Status check_stack(const Stack& stack, const Recipe& r) {
   const Layout& l = r.layout;
   const std::string on = "stack " + stack.full_name();
+  if (r.recompute.kind == RecomputeKind::selective && stack.selective.empty())
+    return Error{"--recompute", on + " recomputes whole layers only", "none or full"};
   if (l.sp && l.tp > 1 && !stack.sp_allowed) return Error{"--sp", on + " has no sequence parallelism", "--no-sp"};
   if (l.tp > 1 && !stack.tp_allowed) return Error{"--tp", on + " has no tensor parallelism", "1"};
   if (l.pp > 1 && !stack.pp_allowed) return Error{"--pp", on + " has no pipelines", "1"};
