@@ -216,6 +216,7 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   out.host_block = r.stack("host_block") * host;
   out.host_expert = whole ? N(0.0) : r.stack("host_expert") * host;
   out.host_mlp = r.stack("host_mlp");
+  out.host_latent = r.stack("host_latent");
   out.host_scan = r.stack("host_scan");
   out.scan_passes = r.stack("scan_passes");
   out.expert_launch = recipe.fused_experts ? N(0.0) : r.stack("expert_launch");

@@ -92,6 +92,7 @@ struct Prices {
   N host_block;                     // seconds of the host per sublayer and micro-batch, forward and backward
   N host_mlp;                       // share of host_block that a sublayer without experts or attention takes
   N host_expert;                    // the same per local expert
+  N host_latent;                    // share of host_block that latent attention takes
   N host_scan;                      // share of host_block that a state space takes
   N scan_passes;                    // bytes that the kernels of a scan move over those counted
   // The host issues ahead of the GPU over blocks of all kinds. A plain all-to-all and DeepEP make it wait until the

@@ -6,7 +6,10 @@
 #include <string>
 
 #include "src/adapt/request.hpp"
+#include "src/cost/parameters.hpp"
 #include "src/run/estimate.hpp"
+#include "src/step/compute.hpp"
+#include "src/step/time.hpp"
 
 namespace preflop {
 namespace {
@@ -200,6 +203,32 @@ TEST(Software, EachPartInGraphsTakesWorkOffTheHost) {
     }
     EXPECT_EQ(launch("transformer_engine", "", experts), before);  // all of a layer that can be
     EXPECT_LT(launch("full_iteration", "", experts), before);
+  }
+}
+
+// Latent attention has a share of the host's work of its own, and no other attention takes it.
+TEST(Software, LatentAttentionIssuesItsOwnNumberOfKernels) {
+  TimeParameters twice = TimeParameters::built_in();
+  std::size_t changed = 0;
+  for (std::size_t i = 0; i < twice.all().size(); ++i) {
+    if (twice.all()[i].field != "host_latent") continue;
+    twice.set(i, 2 * twice.all()[i].value);
+    ++changed;
+  }
+  ASSERT_GE(changed, 1U);
+  for (const char* model : {"deepseek-v2-lite", "qwen3-30b-a3b"}) {
+    Request r;
+    r.model = model;
+    r.on = "8xb200";
+    r.keys = {{"stack", "megatron"}, {"ep", "8"},           {"seq", "1024"},
+              {"micro_batch", "1"},  {"recompute", "full"}, {"global_batch", "64"}};
+    const auto problem = pose(r, catalogues());
+    ASSERT_TRUE(problem.ok()) << problem.error().text();
+    const auto compute = compute_estimate<double>(problem->analysed, *find_convention("palm"));
+    const auto as_is = step_estimate<double>(problem->analysed, problem->cluster, compute, TimeParameters::built_in());
+    const auto more = step_estimate<double>(problem->analysed, problem->cluster, compute, twice);
+    ASSERT_TRUE(as_is && more);
+    EXPECT_EQ(more->seconds > as_is->seconds, std::string_view(model).starts_with("deepseek")) << model;
   }
 }
 

@@ -324,7 +324,10 @@ class Pricer {
   void add_host() {
     const N experts =
         leaf<N>(block_.local_experts, [] { return Origin{"experts on this GPU", "", "experts / ep", {}}; });
-    const N first = ungraphed(mixer(), prices_.host_in_graphs) * (block_.scans ? prices_.host_scan : N(1.0));
+    const bool latent = std::any_of(block_.work.begin(), block_.work.end(), [](const WorkItem& w) { return w.latent; });
+    const N first = ungraphed(mixer(), prices_.host_in_graphs) * (block_.scans ? prices_.host_scan
+                                                                  : latent     ? prices_.host_latent
+                                                                               : N(1.0));
     const N second = ungraphed(feeder(), prices_.host_in_graphs) * (has_experts() ? N(1.0) : prices_.host_mlp);
     const N sublayers = !block_.mixes ? second : !block_.feeds_forward ? first : first + second;
     const N host = prices_.host_block * sublayers + prices_.host_expert * experts;
