@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/math.hpp"
+#include "src/cost/field_names.hpp"
 
 namespace preflop {
 
@@ -63,13 +64,6 @@ class Reader {
   std::vector<std::string> gpu_, stack_;
 };
 
-enum class Operands : std::uint8_t { full, half, eight, four };
-Operands operands(std::string_view precision) {
-  if (precision == "fp32") return Operands::full;
-  if (precision.starts_with("fp8") || precision == "mxfp8") return Operands::eight;
-  return precision == "nvfp4" ? Operands::four : Operands::half;
-}
-
 // What a GPU of which no product was measured keeps of its peak: the less power a FLOP has, the less.
 template <class N>
 N sheet_share(const Reader<N>& r) {
@@ -118,22 +112,6 @@ ProductPrice<N> product_price(const Reader<N>& r, std::string_view precision, co
   out.law.corner = r.gpu_plain("gemm_corner");
   out.law.sms = cluster.datum("sm_count").value.value_or(r.gpu_plain("sm_count"));
   return out;
-}
-
-const char* kernel_prefix(AttentionKernel kernel) {
-  switch (kernel) {
-    case AttentionKernel::fa1:
-      return "fa1";
-    case AttentionKernel::fa2:
-    case AttentionKernel::sdpa:
-      return "fa2";
-    case AttentionKernel::fa3:
-      return "fa3";
-    case AttentionKernel::splash:
-      return "splash";
-    default:
-      return "cudnn";
-  }
 }
 
 template <class N>

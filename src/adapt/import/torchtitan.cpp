@@ -143,7 +143,8 @@ void read_converters(std::string_view text, Request& out) {
     text.remove_prefix(std::min(end + 1, text.size()));
     const std::string_view code = line.substr(0, line.find('#'));
     for (const PrecisionWords& w : precision_words()) {
-      const bool used = *w.titan != 0 && code.find(std::string(w.titan) + "LinearConverter.Config(") != std::string_view::npos;
+      const bool used =
+          *w.titan != 0 && code.find(std::string(w.titan) + "LinearConverter.Config(") != std::string_view::npos;
       if (used) out.keys["precision"] = w.precision;
     }
   }
