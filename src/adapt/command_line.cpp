@@ -80,8 +80,8 @@ std::vector<std::string> command_lines(const std::vector<Estimate>& plans,
                                        const std::vector<std::unique_ptr<Offer>>& offers) {
   std::vector<std::string> out;
   for (const Estimate& e : plans) {
-    const auto of = std::find_if(offers.begin(), offers.end(), [&](const auto& o) { return is_of(e, *o); });
-    out.push_back(of == offers.end() ? "" : command_line(**of, e.recipe));
+    const Offer* of = offer_of(e, offers);
+    out.push_back(of == nullptr ? "" : command_line(*of, e.recipe));
   }
   return out;
 }

@@ -23,16 +23,6 @@ std::vector<std::string> values_of(const std::string& key, const Stack& stack, c
   return out;
 }
 
-std::vector<std::string> keys_of(const std::string& open) {
-  std::vector<std::string> out;
-  for (std::size_t from = 0; from <= open.size();) {
-    const std::size_t end = std::min(open.find(',', from), open.size());
-    out.push_back(open.substr(from, end - from));
-    from = end + 1;
-  }
-  return out;
-}
-
 }  // namespace
 
 Result<std::vector<Request>> opened(const Request& request, const std::string& open, const Catalogues& catalogues) {
@@ -40,7 +30,7 @@ Result<std::vector<Request>> opened(const Request& request, const std::string& o
   if (open.empty()) return out;
   const auto drafted = draft(request, catalogues);
   if (!drafted) return drafted.error();
-  for (const std::string& key : keys_of(open)) {
+  for (const std::string& key : parts_of(open)) {
     if (std::find(kOpen.begin(), kOpen.end(), key) == kOpen.end())
       return text::unknown_name("--open", "key that can be opened", key, kOpen);
     if (text_of(request, key) != nullptr)

@@ -99,9 +99,9 @@ Result<std::vector<Estimate>> best_of(const Offer& offer, const PlanLimits& limi
 Status complete(std::vector<Estimate>& plans, const std::vector<std::unique_ptr<Offer>>& offers, SharedDraws& draws) {
   for (Estimate& e : plans) {
     if (e.run || !e.recipe.tokens) continue;
-    const auto of = std::find_if(offers.begin(), offers.end(), [&](const auto& o) { return is_of(e, *o); });
-    if (of == offers.end()) continue;
-    const Question& q = (*of)->question;
+    const Offer* of = offer_of(e, offers);
+    if (of == nullptr) continue;
+    const Question& q = of->question;
     const auto analysed = analyse_recipe(*q.model, *q.stack, e.recipe);
     if (!analysed) return analysed.error();
     e = estimate<double>(*analysed, q.cluster, &draws);
@@ -109,10 +109,14 @@ Status complete(std::vector<Estimate>& plans, const std::vector<std::unique_ptr<
   return Nothing{};
 }
 
-bool is_of(const Estimate& e, const Offer& offer) {
-  const Question& q = offer.question;
-  return same_cluster(q.cluster, e.cluster) && q.recipe.precision == e.recipe.precision &&
-         q.recipe.optimizer == e.recipe.optimizer;
+const Offer* offer_of(const Estimate& e, const std::vector<std::unique_ptr<Offer>>& offers) {
+  for (const auto& offer : offers) {
+    const Question& q = offer->question;
+    if (same_cluster(q.cluster, e.cluster) && q.recipe.precision == e.recipe.precision &&
+        q.recipe.optimizer == e.recipe.optimizer)
+      return offer.get();
+  }
+  return nullptr;
 }
 
 std::string gain_of_batch(const Offer& offer, const Estimate& best) {

@@ -36,8 +36,8 @@ Result<std::vector<Estimate>> best_of(const Offer& offer, const PlanLimits& limi
 
 // Forecasts the runs that are not yet.
 Status complete(std::vector<Estimate>& plans, const std::vector<std::unique_ptr<Offer>>& offers, SharedDraws& draws);
-// Is it of this cluster and these numerics?
-bool is_of(const Estimate& plan, const Offer& offer);
+// The one that made a plan, by its cluster and numerics; null: none of them.
+const Offer* offer_of(const Estimate& plan, const std::vector<std::unique_ptr<Offer>>& offers);
 
 // What a batch twice as large would gain on the cluster of the best plan, in words, where the batch was not given:
 // at least as much. Empty: little.

@@ -217,16 +217,14 @@ Status PlanRun::Work::finish() {
   plan.commands = command_lines(plan.plans, offers);
   plan.cluster_commands = command_lines(plan.clusters, offers);
   const std::optional<Estimate> missed = std::exchange(plan.nearest, std::nullopt);
-  for (const auto& o : offers) {
-    const Estimate& first = plan.plans.front();
-    if (!is_of(first, *o)) continue;
+  const Estimate& first = plan.plans.front();
+  if (const Offer* o = offer_of(first, offers)) {
     explain(*o, first);
     const bool by_seconds = asked.objective != Objective::memory && asked.objective != Objective::seq &&
                             asked.objective != Objective::micro_batch;
     const std::string gain = by_seconds ? gain_of_batch(*o, first) : "";
     if (!gain.empty()) plan.gains.push_back(gain);
     if (asked.objective == Objective::seq) say_longest(*o, first);
-    break;
   }
   if (missed) {
     std::vector<const Cluster*> among = {&missed->cluster};

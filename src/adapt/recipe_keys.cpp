@@ -156,18 +156,26 @@ Result<std::optional<bool>> switch_key(const Request& request, std::string_view 
   return Error{flag_of(key), text::quoted(*text) + " is neither on nor off", "true or false"};
 }
 
+std::vector<std::string> parts_of(const std::string& list) {
+  std::vector<std::string> out;
+  for (std::size_t from = 0; from <= list.size();) {
+    const std::size_t end = std::min(list.find(',', from), list.size());
+    out.push_back(list.substr(from, end - from));
+    from = end + 1;
+  }
+  return out;
+}
+
 Result<std::vector<std::int64_t>> list_key(const Request& request, std::string_view key) {
   std::vector<std::int64_t> out;
   const std::string* text = text_of(request, key);
   if (text == nullptr) return out;
-  for (std::size_t begin = 0; begin <= text->size();) {
-    const std::size_t end = std::min(text->find(',', begin), text->size());
-    const auto count = parse_count(std::string_view(*text).substr(begin, end - begin), flag_of(key));
+  for (const std::string& part : parts_of(*text)) {
+    const auto count = parse_count(part, flag_of(key));
     if (!count) return count.error();
     if (count->get() < 1 || count->get() > kLargestSize)
       return Error{flag_of(key), "a stage without layers", "counts of 1 or more, with commas"};
     out.push_back(count->get());
-    begin = end + 1;
   }
   return out;
 }
@@ -212,11 +220,7 @@ Result<std::optional<Recompute>> recompute_key(const Request& request) {
     out.kind = RecomputeKind::full;
   else {
     out.kind = RecomputeKind::modules;
-    for (std::size_t begin = 0; begin <= text->size();) {
-      const std::size_t end = std::min(text->find(',', begin), text->size());
-      out.modules.push_back(text->substr(begin, end - begin));
-      begin = end + 1;
-    }
+    out.modules = parts_of(*text);
   }
   return std::optional<Recompute>(out);
 }
@@ -235,20 +239,14 @@ Status word_key(const Request& request, const char* key, const std::vector<std::
 Status read_graph_scope(const Request& request, Recipe& recipe) {
   const std::string* text = text_of(request, "cuda_graph_scope");
   if (text == nullptr) return Nothing{};
-  const std::vector<std::string> parts = cuda_graph_parts();
-  std::set<std::string> named;
-  for (std::size_t begin = 0; begin <= text->size();) {
-    const std::size_t end = std::min(text->find(',', begin), text->size());
-    const std::string part = text->substr(begin, end - begin);
+  const std::vector<std::string> named = parts_of(*text), parts = cuda_graph_parts();
+  for (const std::string& part : named) {
     if (std::find(parts.begin(), parts.end(), part) == parts.end())
       return text::unknown_name("--cuda-graph-scope", "part", part, parts);
-    named.insert(part);
-    begin = end + 1;
   }
-  recipe.cuda_graph_scope.clear();
-  for (const std::string& part : parts) {
-    if (named.contains(part)) recipe.cuda_graph_scope.push_back(part);
-  }
+  recipe.cuda_graph_scope = parts;
+  std::erase_if(recipe.cuda_graph_scope,
+                [&](const std::string& part) { return std::find(named.begin(), named.end(), part) == named.end(); });
   return Nothing{};
 }
 
@@ -309,10 +307,8 @@ Status read_offloaded(std::string_view word, Offload& out) {
 Status read_offload(const Request& request, Recipe& recipe) {
   const std::string* text = text_of(request, "offload");
   if (text == nullptr || *text == "none") return Nothing{};
-  for (std::size_t begin = 0; begin <= text->size();) {
-    const std::size_t end = std::min(text->find(',', begin), text->size());
-    if (Status s = read_offloaded(std::string_view(*text).substr(begin, end - begin), recipe.offload); !s) return s;
-    begin = end + 1;
+  for (const std::string& word : parts_of(*text)) {
+    if (Status s = read_offloaded(word, recipe.offload); !s) return s;
   }
   return Nothing{};
 }

@@ -19,6 +19,9 @@ Result<std::optional<Recompute>> recompute_key(const Request& request);
 Result<std::optional<bool>> switch_key(const Request& request, std::string_view key);
 Result<std::vector<std::int64_t>> list_key(const Request& request, std::string_view key);
 
+// What stands between the commas of a list, empty parts too.
+std::vector<std::string> parts_of(const std::string& list);
+
 // "--micro-batch" of "micro_batch".
 std::string flag_of(std::string_view key);
 const std::string* text_of(const Request& request, std::string_view key);

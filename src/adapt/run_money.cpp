@@ -92,9 +92,7 @@ Status read_then(RunReader& in) {
   constexpr const char* kWhere = "--then-seq";
   const std::string* text = in.given("then_seq");
   if (text == nullptr) return Nothing{};
-  for (std::size_t from = 0; from <= text->size();) {
-    const std::size_t end = std::min(text->find(',', from), text->size());
-    const std::string part = text->substr(from, end - from);
+  for (const std::string& part : parts_of(*text)) {
     const std::size_t colon = part.find(':');
     if (colon == std::string::npos)
       return Error{kWhere, text::quoted(part) + " has not two parts", "SEQ:TOKENS, e.g. 131072:800B"};
@@ -105,7 +103,6 @@ Status read_then(RunReader& in) {
     if (seq->get() == 0 || !(tokens->real() >= seq->real()))
       return Error{kWhere, "a phase of no sequence at all", "at least as many tokens as a sequence has"};
     in.run().then.push_back({seq->get(), tokens->real()});
-    from = end + 1;
   }
   return Nothing{};
 }
