@@ -73,8 +73,7 @@ std::vector<std::string> precisions_here(const Stack& stack, const Gpu& gpu) {
 
 Result<GpuDefaults> with_gpu_defaults(const Request& request, const Stack& stack, const Gpu& gpu) {
   GpuDefaults out{request, {}};
-  const std::optional<int> sm = capability(gpu);
-  if (text_of(request, "precision") == nullptr && sm && *sm < kAmpere) {
+  if (text_of(request, "precision") == nullptr && !runs("bf16", gpu)) {
     out.request.keys["precision"] = "fp16";
     out.assumed.push_back("precision=fp16 (" + gpu.id + " has no bf16)");
   }
