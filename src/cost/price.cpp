@@ -208,7 +208,9 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   const N async = recipe.tp_overlap ? r.stack("tp_async") : N(1.0);
   out.tp_exposed = r.stack("tp_exposed") * async;
   out.cp_exposed = r.stack("cp_exposed");
-  out.ep_exposed = recipe.ep_overlap ? r.stack("ep_exposed_overlapping") : r.stack("ep_exposed");
+  out.ep_exposed = r.stack(recipe.ep_overlap                   ? "ep_exposed_overlapping"
+                           : recipe.dispatcher == "alltoall" ? "ep_exposed_alltoall"
+                                                             : "ep_exposed");
   out.pp_exposed = recipe.layout.vpp > 1 ? r.stack("pp_exposed_interleaved") : r.stack("pp_exposed");
   out.tp_exposed_experts = r.stack("tp_exposed_experts") * async;
   out.tp_exposed_gradients = r.stack("tp_exposed_gradients");
