@@ -145,6 +145,7 @@ void set_links(Prices<N>& out, const Reader<N>& r, const Cluster& cluster) {
                                    r.gpu("scaleout_share") * r.stack("network_share"));
   out.scaleout_pairs = BytesPerSecond<N>(r.datum("scaleout_bandwidth", "scale-out bandwidth", "B/s") *
                                          r.gpu("scaleout_pairs_share") * r.stack("network_share"));
+  out.crossing_share = r.stack("crossing_share");
   out.scaleup_latency = Seconds<N>(r.gpu("scaleup_latency") + r.stack("collective_launch"));
   out.scaleout_latency = Seconds<N>(r.gpu("scaleout_latency") + r.stack("collective_launch"));
 }
@@ -312,7 +313,8 @@ BytesPerSecond<N> Prices<N>::bandwidth(const RankGroup& group) const {
   }
   const N links = leaf<N>(
       members, [] { return Origin{"ranks of the group in a node, each with its link out", "", "rank order", {}}; });
-  const BytesPerSecond<N> out = scaleout * links;
+  const bool crosses = members > 1 && members < domain;
+  const BytesPerSecond<N> out = crosses ? scaleout * links * crossing_share : scaleout * links;
   return members > 1 ? BytesPerSecond<N>(smaller(out.number(), scaleup.number())) : out;
 }
 

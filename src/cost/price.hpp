@@ -48,6 +48,8 @@ struct Prices {
   BytesPerSecond<N> kernels;                     // kernels whose bytes are counted one by one: casts, the loss
   BytesPerSecond<N> scaleup, scaleout;           // what a link delivers, per GPU and direction
   BytesPerSecond<N> scaleout_pairs;              // the same to each rank by itself: exchanges of rows
+  N crossing_share;                              // of the links that some, not all, ranks of a node share: rings that
+                                                 // come in by one and leave by another cross the network's rails
   Seconds<N> scaleup_latency, scaleout_latency;  // per collective; times log2(ranks) across nodes
   double domain = 1;                             // GPUs that scale-up links join
   double torus = 0;                              // axes of the torus that they form; 0: they meet in switches
