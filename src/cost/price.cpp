@@ -209,7 +209,7 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   const N async = recipe.tp_overlap ? r.stack("tp_async") : N(1.0);
   out.tp_exposed = r.stack("tp_exposed") * async;
   out.cp_exposed = r.stack("cp_exposed");
-  out.ep_exposed = r.stack(recipe.ep_overlap                   ? "ep_exposed_overlapping"
+  out.ep_exposed = r.stack(recipe.ep_overlap                 ? "ep_exposed_overlapping"
                            : recipe.dispatcher == "alltoall" ? "ep_exposed_alltoall"
                                                              : "ep_exposed");
   out.pp_exposed = recipe.layout.vpp > 1 ? r.stack("pp_exposed_interleaved") : r.stack("pp_exposed");

@@ -116,12 +116,6 @@ std::vector<double> numbers(const EstimateOf<N>& e) {
   return out;
 }
 
-const MachineCatalogue& machines() {
-  static const Result<MachineCatalogue> loaded = MachineCatalogue::load();
-  if (!loaded) ADD_FAILURE() << loaded.error().text();
-  return *loaded;
-}
-
 RC_GTEST_PROP(Traced, IsTheSameNumberBitForBit, ()) {
   Draw d = draw();
   if (coin()) d.recipe.mfu = 0.4;

@@ -194,8 +194,7 @@ TEST(Units, HoldLayersOfSeveralKinds) {
 
 // The same passes in another grouping: no FLOP and no second more.
 TEST(Units, TakeTheTimeOfFull) {
-  static const MachineCatalogue machines = std::move(MachineCatalogue::load()).value();
-  const Cluster cluster = *machines.cluster("2xh100-sxm");
+  const Cluster cluster = *machines().cluster("2xh100-sxm");
   const Estimate full = estimate<double>(run_some("megatron", RecomputeLayers::all, 0, 2).a, cluster);
   const Case units = run_some("megatron", RecomputeLayers::units, 4, 2);
   const Estimate e = estimate<double>(units.a, cluster);
@@ -207,8 +206,7 @@ TEST(Units, TakeTheTimeOfFull) {
 
 // What costs memory says so; what saves it does not.
 TEST(Units, SayWhenTheyCostMemory) {
-  static const MachineCatalogue machines = std::move(MachineCatalogue::load()).value();
-  const Cluster cluster = *machines.cluster("1xh100-sxm");
+  const Cluster cluster = *machines().cluster("1xh100-sxm");
   const auto warned = [&](i64 n, i64 layers) {
     Llama l = kSmall;
     l.layers = layers;

@@ -1,4 +1,4 @@
-// Where a token's experts lie, against drawing them.
+// Where a token's experts lie, against drawing them; which links a group of ranks finds.
 #include <gtest/gtest.h>
 
 #include <bitset>
@@ -8,6 +8,7 @@
 
 #include "src/cost/choice.hpp"
 #include "src/cost/price.hpp"
+#include "tests/support/draw.hpp"
 
 namespace preflop::test {
 namespace {
@@ -77,6 +78,43 @@ TEST(Routing, OneCopyPerNodeIsNeverSlower) {
       EXPECT_LE(any, seconds(plain, {256, top_k, 0, 0}) * (1 + 1e-12)) << ep << " " << top_k;
       EXPECT_LE(limited, any * (1 + 1e-9)) << ep << " " << top_k;
     }
+  }
+}
+
+// Rings of a group with one rank a node keep to one rail, those with all ranks of it have every rail; any other
+// crosses.
+TEST(Routing, GroupsOfSomeRanksOfANodeCrossRails) {
+  Prices<double> p{};
+  p.has_scaleout = true;
+  p.domain = 8;
+  p.scaleup = BytesPerSecond<double>(1e12);
+  p.scaleout = BytesPerSecond<double>(10e9);
+  for (const double share : {1.0, 0.4}) {
+    p.crossing_share = share;
+    const auto links = [&](double size, double stride) { return p.bandwidth({size, stride}).number() / 10e9; };
+    EXPECT_DOUBLE_EQ(links(4, 8), 1);            // tensor-parallel 8: one rank a node
+    EXPECT_DOUBLE_EQ(links(8, 4), 2 * share);    // 4: two
+    EXPECT_DOUBLE_EQ(links(16, 2), 4 * share);   // 2: four
+    EXPECT_DOUBLE_EQ(links(32, 1), 8);           // all of a node
+    EXPECT_DOUBLE_EQ(links(8, 1), 1e12 / 10e9);  // within one
+  }
+}
+
+// NCCL's all-to-all is waited for; a dispatcher that sends a row once a rank has its own share, and each moves its own.
+TEST(Routing, EveryDispatcherHasItsOwnExposedShare) {
+  const auto exposed = [](const char* dispatcher, const char* doubled) {
+    TimeParameters twice = TimeParameters::built_in();
+    for (std::size_t i = 0; i < twice.all().size(); ++i)
+      if (twice.all()[i].field == doubled) twice.set(i, 2 * twice.all()[i].value);
+    Recipe r;
+    r.dispatcher = dispatcher;
+    return prices<double>(machines().cluster("8xb200").value(), stack("megatron"), r, twice).ep_exposed;
+  };
+  for (const char* dispatcher : {"alltoall", "deepep", "hybridep"}) {
+    const bool plain = std::string_view(dispatcher) == "alltoall";
+    const double as_is = exposed(dispatcher, "");
+    EXPECT_DOUBLE_EQ(exposed(dispatcher, "ep_exposed_alltoall"), plain ? 2 * as_is : as_is);
+    EXPECT_DOUBLE_EQ(exposed(dispatcher, "ep_exposed"), plain ? as_is : 2 * as_is);
   }
 }
 

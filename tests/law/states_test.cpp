@@ -162,9 +162,7 @@ TEST(ScaledPrecision, RecomputedSegmentsKeepWhatEntersThem) {
 }
 
 TEST(WayOut, IsThereWhereSomethingFitsAndSaysWhatItFrees) {
-  const Result<MachineCatalogue> machines = MachineCatalogue::load();
-  ASSERT_TRUE(machines.ok());
-  const Result<Cluster> cluster = machines->cluster("8xa100-40");
+  const Result<Cluster> cluster = machines().cluster("8xa100-40");
   ASSERT_TRUE(cluster.ok());
   const Architecture model =
       llama({.h = 4096, .heads = 32, .kv = 8, .d = 128, .f = 14336, .layers = 32, .vocab = 128256});

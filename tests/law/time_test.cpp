@@ -210,11 +210,6 @@ TEST(Schedules, LiveMicroBatches) {
   EXPECT_EQ(replay("gpipe", work, 8).most_alive, (std::vector<i64>{8, 8, 8, 8}));
 }
 
-const MachineCatalogue& machines() {
-  static const Result<MachineCatalogue> loaded = MachineCatalogue::load();
-  return *loaded;
-}
-
 double seconds(const Case& c, Cluster cluster) {
   const auto compute = compute_estimate<double>(c.a, *find_convention("palm"));
   const auto step = step_estimate<double>(c.a, cluster, compute);

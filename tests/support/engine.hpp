@@ -25,6 +25,13 @@ inline const StackCatalogue& stacks() {
   return catalogue;
 }
 
+// Never copied: what it holds points into it.
+inline const MachineCatalogue& machines() {
+  static const Result<MachineCatalogue> loaded = MachineCatalogue::load();
+  if (!loaded) throw std::runtime_error(loaded.error().text());
+  return *loaded;
+}
+
 inline const Stack& stack(const std::string& name) {
   static const Stack none;
   const Result<const Stack*> found = stacks().find(name);
