@@ -115,6 +115,14 @@ std::vector<Case> cases() {
       {"megatron-bridge", "config.py",
        request("llama3-70b", "64xh100-sxm",
                {{"tp", "8"}, {"offload", "optimizer=0.5,activations=10"}, {"recompute", "none"}})},
+      {"megatron", "run.sh", request("llama3-70b", "64xh100-sxm", {{"tp", "8"}, {"grad_dtype", "bf16"}})},
+      {"megatron", "run.sh",
+       request("llama3-70b", "64xh100-sxm", {{"tp", "8"}, {"moment_dtype", "bf16"}, {"grad_dtype", "fp32"}})},
+      {"megatron", "run.sh", request("llama3-8b", "8xh100-sxm", {{"stack", "megatron-fsdp"}})},
+      {"megatron", "run.sh",
+       request("llama3-8b", "8xh100-sxm",
+               {{"stack", "megatron-fsdp"}, {"grad_dtype", "fp32"}, {"moment_dtype", "bf16"}})},
+      {"megatron-bridge", "config.py", request("llama3-70b", "64xh100-sxm", {{"tp", "8"}, {"moment_dtype", "bf16"}})},
       {"torchtitan", "config.py",
        request("llama3-8b", "8xh100-sxm",
                {{"stack", "torchtitan"}, {"tp", "1"}, {"offload", "optimizer=cpu,params=cpu"}})},
@@ -183,6 +191,32 @@ TEST(Export, EveryOptionIsOneOfTheFramework) {
       EXPECT_FALSE(known->second.source.empty()) << option;
       EXPECT_TRUE(valid(known->second.choices, value)) << option << " = " << value << " of " << known->second.choices;
     }
+  }
+}
+
+// What gradients and moments are kept in decides what fits: a launch that leaves it to a remark is another run.
+TEST(Export, TypesOfStatesAreOptionsOfMegatron) {
+  const auto written = [](const std::map<std::string, std::string>& keys) {
+    const Request r = request("llama3-8b", "8xh100-sxm", keys);
+    const auto problem = pose(r, catalogues());
+    const auto out = problem ? export_to("megatron", *problem, r) : Result<Exported>(problem.error());
+    EXPECT_TRUE(out.ok());
+    return out ? out->text : "";
+  };
+  struct {
+    std::map<std::string, std::string> keys;
+    const char* option;
+    const char* key;
+  } cases[] = {
+      {{{"grad_dtype", "bf16"}}, "--grad-reduce-in-bf16", "grad_dtype="},
+      {{{"moment_dtype", "bf16"}}, "--exp-avg-dtype bf16 --exp-avg-sq-dtype bf16", "moment_dtype="},
+      {{{"stack", "megatron-fsdp"}, {"grad_dtype", "fp32"}}, "--megatron-fsdp-main-grads-dtype fp32", "grad_dtype="},
+  };
+  for (const auto& c : cases) {
+    const std::string text = written(c.keys);
+    EXPECT_NE(text.find(c.option), std::string::npos) << text;
+    EXPECT_EQ(text.find(c.key), std::string::npos) << text;
+    EXPECT_EQ(written({}).find(c.option), std::string::npos);
   }
 }
 

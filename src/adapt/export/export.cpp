@@ -68,6 +68,12 @@ std::string stage_layout(const Problem& problem) {
   return out + 'L';
 }
 
+bool keeps_narrow_states(const Recipe& r) {
+  const bool told = r.optimizer == "adamw" && r.layout.zero >= 1;
+  const bool moments = r.moment_dtype == Dtype::bf16 || r.moment_dtype == Dtype::fp16 || r.moment_dtype == Dtype::fp8;
+  return told && (moments || r.master_dtype == Dtype::fp16);
+}
+
 std::int64_t processes_per_node(const Problem& problem) {
   return std::min(problem.cluster.gpus, problem.cluster.gpus_per_node);
 }

@@ -39,6 +39,8 @@ std::string rest_line(const Problem& problem, const Request& request, const std:
                       std::vector<std::string>& left_out);
 // Megatron's layout string of the virtual stages, "Et*4|t*4|tmL", where they follow no rule that has options; else "".
 std::string stage_layout(const Problem& problem);
+// Moments or master weights below fp32 that Megatron's precision-aware optimizer keeps: it needs sharded states.
+bool keeps_narrow_states(const Recipe& recipe);
 // "8" for nodes of 8 GPUs.
 std::int64_t processes_per_node(const Problem& problem);
 // "preflop_llama3_70b_64gpu"

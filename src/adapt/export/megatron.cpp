@@ -205,6 +205,23 @@ Status layout_options(Script& s, const Problem& p) {
   return Nothing{};
 }
 
+// What gradients, moments and master weights are kept in, where it is not the options' default: fp32, and under
+// Megatron-FSDP the parameters' own type for gradients.
+void state_options(Script& s, const Recipe& r) {
+  if (r.layout.zero >= 2) {
+    if (r.grad_dtype != r.weight_dtype) s.option("--megatron-fsdp-main-grads-dtype", std::string(name(r.grad_dtype)));
+  } else if (r.precision != "fp16" && r.grad_dtype == Dtype::bf16) {
+    s.option("--grad-reduce-in-bf16");
+  }
+  if (!keeps_narrow_states(r)) return;
+  if (r.offload.optimizer <= 0) s.option("--use-precision-aware-optimizer");
+  if (r.moment_dtype != Dtype::fp32) {
+    s.option("--exp-avg-dtype", std::string(name(r.moment_dtype)));
+    s.option("--exp-avg-sq-dtype", std::string(name(r.moment_dtype)));
+  }
+  if (r.master_dtype == Dtype::fp16) s.option("--main-params-dtype", "fp16");
+}
+
 void training_options(Script& s, const Recipe& r) {
   s.size("--seq-length", r.seq);
   s.size("--max-position-embeddings", r.seq);
@@ -240,6 +257,7 @@ void training_options(Script& s, const Recipe& r) {
     s.option("--cross-entropy-loss-fusion");
     s.option("--cross-entropy-fusion-impl", "te");
   }
+  state_options(s, r);
   const char* backend = r.attention == AttentionKernel::unfused ? "unfused"
                         : r.attention == AttentionKernel::cudnn ? "fused"
                                                                 : "flash";
@@ -288,6 +306,8 @@ Result<Exported> export_megatron(const Problem& p, const Request& request) {
                                       "capacity_factor"};
   const PrecisionWords* words = words_of_precision(r.precision);
   if (words == nullptr || *words->megatron_width != 0) carried.emplace_back("precision");
+  if (r.precision != "fp16" && r.precision != "fp32") carried.emplace_back("grad_dtype");
+  if (keeps_narrow_states(r)) carried.emplace_back("moment_dtype");
   s.out.text += rest_line(p, request, carried, s.out.left_out);
   s.out.text += "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
   s.out.text += "torchrun --nnodes " + num(p.cluster.nodes()) + " --nproc_per_node " + num(node) +

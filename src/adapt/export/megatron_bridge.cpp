@@ -69,8 +69,13 @@ Result<Exported> export_megatron_bridge(const Problem& p, const Request& request
       c.set("model.recompute_modules", "[" + (modules.empty() ? quoted_python("core_attn") : modules) + "]");
     }
   }
+  if (keeps_narrow_states(r) || r.offload.optimizer > 0) c.set("optimizer.use_precision_aware_optimizer", true);
+  if (keeps_narrow_states(r) && r.moment_dtype != Dtype::fp32 && r.moment_dtype != Dtype::fp8) {
+    const std::string type = r.moment_dtype == Dtype::bf16 ? "torch.bfloat16" : "torch.float16";
+    c.set("optimizer.exp_avg_dtype", type);
+    c.set("optimizer.exp_avg_sq_dtype", type);
+  }
   if (r.offload.optimizer > 0) {
-    c.set("optimizer.use_precision_aware_optimizer", true);
     c.set("optimizer.optimizer_cpu_offload", true);
     c.set("optimizer.optimizer_offload_fraction", shortest(r.offload.optimizer));
   }

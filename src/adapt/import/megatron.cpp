@@ -237,6 +237,27 @@ Status read_precision(const Options& o, const std::string& file, Request& out) {
   return Nothing{};
 }
 
+// What gradients and moments are kept in. With --bf16 gradients are summed in fp32 unless the script says otherwise;
+// Megatron-FSDP keeps them in the parameters' type. One type is known of both moments.
+Status read_states(const Options& o, const std::string& file, Request& out) {
+  const std::string fsdp = o.value("--megatron-fsdp-main-grads-dtype");
+  if (!fsdp.empty() && fsdp != "auto")
+    out.keys["grad_dtype"] = fsdp;
+  else if (o.has("--use-megatron-fsdp") && o.has("--bf16"))
+    out.keys["grad_dtype"] = "bf16";
+  else if (o.has("--bf16") && !o.has("--use-custom-fsdp") && !o.has("--use-torch-fsdp2"))
+    out.keys["grad_dtype"] = o.has("--grad-reduce-in-bf16") ? "bf16" : "fp32";
+  const std::string first = o.value("--exp-avg-dtype"), second = o.value("--exp-avg-sq-dtype");
+  if (first.empty() && second.empty()) return Nothing{};
+  if (first != second)
+    return Error{"--from",
+                 "the moments of " + text::quoted(file) + " differ: --exp-avg-dtype " +
+                     (first.empty() ? "fp32" : first) + ", --exp-avg-sq-dtype " + (second.empty() ? "fp32" : second),
+                 "one type for both"};
+  out.keys["moment_dtype"] = first;
+  return Nothing{};
+}
+
 // GPUs of the launch, where torchrun's flags say them.
 std::int64_t launched(const Options& o) {
   const std::int64_t nodes = std::max<std::int64_t>(1, o.number("--nnodes"));
@@ -275,7 +296,7 @@ Result<Request> import_megatron(std::string_view text, const std::string& file) 
   if (o.has("--num-experts") && !o.has("--expert-tensor-parallel-size")) out.keys.emplace("etp", out.keys["tp"]);
   if (out.keys["tp"] != "1") out.keys["sp"] = o.has("--sequence-parallel") ? "true" : "false";
   if (Status s = read_precision(o, file, out); !s) return s.error();
-  if (o.has("--grad-reduce-in-bf16")) out.keys["grad_dtype"] = "bf16";
+  if (Status s = read_states(o, file, out); !s) return s.error();
   if (o.has("--moe-expert-capacity-factor")) out.keys["capacity_factor"] = o.value("--moe-expert-capacity-factor");
   if (const std::string way = o.value("--cp-comm-type"); way == "p2p" || way == "a2a") out.keys["cp_comm"] = way;
   read_pipeline(o, out);
