@@ -3,6 +3,7 @@
 #include "apps/preflop/input.hpp"
 #include "apps/preflop/io.hpp"
 #include "apps/preflop/search.hpp"
+#include "src/adapt/plan_miss.hpp"
 #include "src/adapt/plan_run.hpp"
 #include "src/adapt/recipe_keys.hpp"
 #include "src/search/space.hpp"
@@ -11,6 +12,20 @@
 namespace preflop::cli {
 
 std::vector<Flag> why_not_flags() { return asking_flags(); }
+
+namespace {
+
+// Limits of the run that the layout is held against, understood as plan understands them.
+Result<PlanLimits> limits_of(const Args& args, const Request& request, const PlanWords& words, const Catalogues& all) {
+  PlanWords limited = words;
+  limited.within = args.value("within");
+  limited.budget = args.value("budget");
+  const Result<PlanAsk> asked = read_plan_words(request, limited, all);
+  if (!asked) return asked.error();
+  return asked->limits;
+}
+
+}  // namespace
 
 Result<int> run_why_not(const Args& args) {
   const Result<Request> request = read_request(args, args.words.empty() ? "" : args.words[0]);
@@ -28,15 +43,24 @@ Result<int> run_why_not(const Args& args) {
   const auto drafted = draft(with, *catalogues);
   if (!drafted) return drafted.error();
   with.keys.emplace("stack", drafted->stack->full_name());
-  Request open = with;
-  for (const char* key : kPlannedKeys) open.keys.erase(key);
   PlanWords words;
   if (!request->on.empty()) words.on = {request->on};
-  const Result<Plan> best = make_plan(open, words, *catalogues, search_parallel);
-  if (!best) return best.error();
+  const Result<PlanLimits> limits = limits_of(args, with, words, *catalogues);
+  if (!limits) return limits.error();
   const Result<Plan> asked = make_plan(with, words, *catalogues, search_parallel);
   if (!asked) return asked.error();
-  const WhyNot answer = why_not(*asked, *best, flags);
+  Request open = with;
+  for (const char* key : kPlannedKeys) open.keys.erase(key);
+  // Both of one batch, which is the layout's own where none is given.
+  if (!asked->plans.empty())
+    open.keys.emplace("global_batch", std::to_string(asked->plans.front().recipe.global_batch));
+  const Result<Plan> best = make_plan(open, words, *catalogues, search_parallel);
+  if (!best) return best.error();
+  WhyNot answer = why_not(*asked, *best, flags);
+  if (answer.asked) {
+    const Miss miss = miss_of_run(*answer.asked, *limits);
+    if (miss.times > 1) answer.misses = miss.why;
+  }
   if (Status s = emit(args, [&] { return why_not_json_value(answer); }, [&] { return why_not_text(answer); }); !s)
     return s.error();
   return kDone;

@@ -5,6 +5,11 @@
 
 namespace preflop {
 
+// Does the faster of two plans do better by it? Memory, micro-batch and sequence are sizes.
+constexpr bool wants_speed(Objective objective) {
+  return objective != Objective::memory && objective != Objective::micro_batch && objective != Objective::seq;
+}
+
 // The best of a cluster, whatever numerics are open.
 void keep_cluster(Plan& plan, const Estimate& best);
 

@@ -27,17 +27,19 @@ Result<Objective> read_objective(const std::string& text) {
 // Every cluster that is asked about, understood.
 Status read_clusters(const Request& request, const PlanWords& words, const Catalogues& catalogues, PlanAsk& out) {
   std::vector<PlanAsk::Asked> all;
+  std::size_t ranges = 0;
   for (const std::string& on : words.on) {
     const auto file = words.files.find(on);
     if (file != words.files.end()) {
-      all.push_back({on, file->second, {}});
+      all.push_back({on, file->second, {}, 0});
       continue;
     }
     auto counts = cluster_counts(on, catalogues.machines);
     if (!counts) return counts.error();
-    for (std::string& count : *counts) all.push_back({std::move(count), std::nullopt, {}});
+    ranges += counts->size() > 1 ? 1 : 0;
+    for (std::string& count : *counts) all.push_back({count, std::nullopt, {}, counts->size() > 1 ? ranges : 0});
   }
-  if (all.empty()) all.push_back({request.cluster ? request.cluster->where : request.on, request.cluster, {}});
+  if (all.empty()) all.push_back({request.cluster ? request.cluster->where : request.on, request.cluster, {}, 0});
   if (static_cast<std::int64_t>(all.size()) > kMostClusters)
     return Error{"--on", std::to_string(all.size()) + " clusters", "at most " + std::to_string(kMostClusters)};
   for (PlanAsk::Asked& one : all) {

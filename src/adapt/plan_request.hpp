@@ -27,6 +27,7 @@ struct PlanAsk {
     std::string as;  // what was written: "64xh100-sxm", the path of a file
     std::optional<ConfigText> file;
     Cluster cluster;
+    std::size_t range = 0;  // the LO..HI that it is of, from 1; 0: none
   };
   std::vector<Asked> on;           // each once
   std::vector<std::string> again;  // of what is asked about twice, a line each

@@ -6,6 +6,7 @@
 #include "src/adapt/command_line.hpp"
 #include "src/adapt/open_numerics.hpp"
 #include "src/adapt/plan_miss.hpp"
+#include "src/adapt/plan_notes.hpp"
 #include "src/adapt/plan_order.hpp"
 #include "src/adapt/plan_stack.hpp"
 #include "src/adapt/recipe_keys.hpp"
@@ -22,36 +23,6 @@ namespace {
 
 constexpr std::size_t kLooksAlike = 8;  // plans looked for beside each one shown: many differ in the loss alone
 
-std::string no_time_of(const Estimate& e) {
-  return e.cluster.memory_only ? "nothing but its memory is given" : missing_rates(e.recipe, e.cluster);
-}
-
-// Where batches differ: the one of most clusters, and where it is another.
-std::string differing_batches(const Plan& plan) {
-  std::vector<const Cluster*> among;
-  for (const Estimate& e : plan.clusters) among.push_back(&e.cluster);
-  struct Batch {
-    std::int64_t sequences = 0, clusters = 0;
-    std::string names;
-  };
-  std::vector<Batch> batches;
-  for (const Estimate& e : plan.clusters) {
-    const auto same = std::find_if(batches.begin(), batches.end(),
-                                   [&](const Batch& known) { return known.sequences == e.recipe.global_batch; });
-    Batch& batch = same == batches.end() ? batches.emplace_back(Batch{e.recipe.global_batch, 0, ""}) : *same;
-    batch.names +=
-        (batch.clusters++ > 0 ? ", " : "") + text::grouped(e.cluster.gpus) + " x " + machine_name(e.cluster, among);
-  }
-  if (batches.size() < 2) return "";
-  std::stable_sort(batches.begin(), batches.end(),
-                   [](const Batch& a, const Batch& b) { return a.clusters > b.clusters; });
-  std::string out = "The batch differs, as not every number of GPUs can share it out, and steps with it: " +
-                    text::grouped(batches.front().sequences) + " sequences, but ";
-  for (std::size_t i = 1; i < batches.size(); ++i)
-    out += (i > 1 ? "; " : "") + text::grouped(batches[i].sequences) + " on " + batches[i].names;
-  return out + ".";
-}
-
 }  // namespace
 
 struct PlanRun::Work {
@@ -63,6 +34,10 @@ struct PlanRun::Work {
     bool timed = false;            // some plan of it has a time
     std::string untimed;           // else what lacks
     bool unknown_memory = false;
+    bool met = false;       // some plan of it meets the limits
+    std::size_t range = 0;  // the LO..HI that it is of; 0: none
+    std::int64_t gpus = 0, node = 1;
+    bool halved = false;  // looked at between two counts of its range
   };
   const Catalogues& catalogues;
   Request request;
@@ -79,6 +54,7 @@ struct PlanRun::Work {
   std::optional<LongestSequence> longest;  // of this cluster, while it is looked for
   std::unique_ptr<Offer> current;
   PendingSearch pending;
+  int tightened = 0;  // times that the search of this request was posed anew under a shorter step
 
   Work(const Catalogues& c, const Request& r, PlanAsk a) : catalogues(c), request(r), asked(std::move(a)) {}
 
@@ -88,6 +64,10 @@ struct PlanRun::Work {
   Status next();
   Status probe(Request& request);
   Status search(std::unique_ptr<Offer> offer, Objective objective, std::size_t top);
+  bool meets(std::size_t top);
+  bool tighten();
+  bool refine();
+  void say_halved();
   Status keep();
   Status finish();
   void explain(const Offer& offer, const Estimate& first);
@@ -99,7 +79,11 @@ struct PlanRun::Work {
 void PlanRun::Work::pose(const std::string& open) {
   std::vector<Request> clusters;
   for (const PlanAsk::Asked& on : asked.on) {
-    candidates.emplace_back().as = on.as;
+    Candidate& here = candidates.emplace_back();
+    here.as = on.as;
+    here.range = on.range;
+    here.gpus = on.cluster.gpus;
+    here.node = std::max<std::int64_t>(1, on.cluster.gpus_per_node);
     Request one = request;
     one.on = on.file ? "" : on.as;
     one.cluster = on.file;
@@ -126,6 +110,7 @@ Status PlanRun::Work::search(std::unique_ptr<Offer> offer, Objective objective, 
   PlanAsk as = asked;
   as.objective = objective;
   pending = {&current->question, &current->space, {objective, step_limits(as, current->question), top * kLooksAlike}};
+  tightened = 0;
   return Nothing{};
 }
 
@@ -137,10 +122,14 @@ Status PlanRun::Work::probe(Request& here) {
     Request one = here;
     one.keys["seq"] = std::to_string(*seq);
     auto offer = pose_offer(one, catalogues);
-    if (offer) return search(std::move(offer).value(), Objective::memory, 1);
+    // Under a limit of the run the fastest decides, else what needs least memory.
+    if (offer) return search(std::move(offer).value(), limited() ? Objective::time : Objective::memory, 1);
     longest->tell(false);
   }
-  if (longest->found() == 0) return Error{"--objective", "not even 1,024 tokens fit", "more or larger GPUs"};
+  if (longest->found() == 0)
+    return Error{"--objective",
+                 limited() ? "no sequence of 1,024 tokens or more fits within the limits" : "not even 1,024 tokens fit",
+                 limited() ? "more or larger GPUs, or a wider limit" : "more or larger GPUs"};
   here.keys["seq"] = std::to_string(longest->found());
   longest.reset();
   return Nothing{};
@@ -163,8 +152,68 @@ Status PlanRun::Work::next() {
     auto offer = pose_offer(here, catalogues);
     if (offer) return search(std::move(offer).value(), asked.objective, asked.top);
     candidate().refused = offer.error();
+    if (at + 1 == requests.size()) refine();
   }
   return finish();
+}
+
+// Does any of the best that were found meet the limits of the run?
+bool PlanRun::Work::meets(std::size_t top) {
+  if (current->found.best.empty() || !limited()) return !current->found.best.empty();
+  const auto best = best_of(*current, asked.limits, top, draws);
+  return best && !best->empty() && best->front().step;
+}
+
+// Plans ordered by anything but time may all miss a limit of the run that slower ones do not reach: what is faster by
+// as much as the fastest of them misses is looked for.
+bool PlanRun::Work::tighten() {
+  constexpr int kMost = 4;
+  if (!limited() || wants_speed(asked.objective) || current->found.best.empty() || tightened == kMost ||
+      meets(asked.top))
+    return false;
+  const auto fastest =
+      std::min_element(current->found.best.begin(), current->found.best.end(),
+                       [](const Found& a, const Found& b) { return a.priced.seconds < b.priced.seconds; });
+  const auto e = estimate_of(*current, *fastest, draws);
+  if (!e || !e->step || fastest->priced.seconds <= 0) return false;
+  const Miss miss = miss_of_run(*e, asked.limits);
+  if (miss.times <= 1) return false;
+  pending.options.limits.seconds = fastest->priced.seconds / miss.times;
+  ++tightened;
+  return true;
+}
+
+// The fewest GPUs of a range: between the last count that does not do and the first that does, halved in on, a node
+// apart. False where nothing is left between them.
+bool PlanRun::Work::refine() {
+  if (asked.objective != Objective::gpus || opens) return false;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Candidate& good = candidates[i];
+    if (!good.met || good.range == 0) continue;
+    std::int64_t below = 0;
+    bool least = true;
+    for (const Candidate& other : candidates) {
+      if (other.range != good.range) continue;
+      if (other.gpus < good.gpus && other.met) least = false;
+      if (other.gpus < good.gpus && !other.met) below = std::max(below, other.gpus);
+    }
+    const std::int64_t nodes = (good.gpus - below) / good.node;
+    if (!least || below == 0 || nodes < 2) continue;
+    Candidate between = good;
+    between.gpus = below + nodes / 2 * good.node;
+    between.as = std::to_string(between.gpus) + good.as.substr(good.as.find('x'));
+    between.posed = between.timed = between.met = between.unknown_memory = false;
+    between.halved = true;
+    between.refused.reset();
+    between.untimed.clear();
+    Request request = requests[static_cast<std::size_t>(std::find(of.begin(), of.end(), i) - of.begin())];
+    request.on = between.as;
+    candidates.push_back(std::move(between));
+    requests.push_back(std::move(request));
+    of.push_back(candidates.size() - 1);
+    return true;
+  }
+  return false;
 }
 
 // The best of a cluster that was searched.
@@ -184,6 +233,7 @@ Status PlanRun::Work::keep() {
   // A limit of the run that cannot be checked is not met.
   if (limited()) std::erase_if(*best, [](const Estimate& e) { return !e.step; });
   if (!best->empty()) {
+    candidate().met = true;
     candidate().unknown_memory = best->front().memory.verdict == Verdict::unknown;
     keep_cluster(plan, best->front());
   }
@@ -210,6 +260,11 @@ Status PlanRun::Work::finish() {
     }
   }
   say_left_out();
+  if (asked.objective == Objective::gpus) {
+    std::stable_sort(plan.clusters.begin(), plan.clusters.end(),
+                     [](const Estimate& a, const Estimate& b) { return a.cluster.gpus < b.cluster.gpus; });
+    say_halved();
+  }
   choose(plan, asked.top);
   if (plan.plans.empty()) return Nothing{};
   if (const std::string batches = differing_batches(plan); !batches.empty()) plan.notes.push_back(batches);
@@ -220,9 +275,7 @@ Status PlanRun::Work::finish() {
   const Estimate& first = plan.plans.front();
   if (const Offer* o = offer_of(first, offers)) {
     explain(*o, first);
-    const bool by_seconds = asked.objective != Objective::memory && asked.objective != Objective::seq &&
-                            asked.objective != Objective::micro_batch;
-    const std::string gain = by_seconds ? gain_of_batch(*o, first) : "";
+    const std::string gain = wants_speed(asked.objective) ? gain_of_batch(*o, first) : "";
     if (!gain.empty()) plan.gains.push_back(gain);
     if (asked.objective == Objective::seq) say_longest(*o, first);
   }
@@ -238,6 +291,21 @@ Status PlanRun::Work::finish() {
     if (!gain.empty()) plan.gains.push_back(gain);
   }
   return Nothing{};
+}
+
+void PlanRun::Work::say_halved() {
+  for (const Candidate& least : candidates) {
+    const Candidate* below = nullptr;
+    bool fewer = false, halved = false;
+    for (const Candidate& other : candidates) {
+      if (least.range == 0 || other.range != least.range) continue;
+      halved = halved || other.halved;
+      if (other.gpus >= least.gpus) continue;
+      fewer = fewer || other.met;
+      if (!other.met && (below == nullptr || other.gpus > below->gpus)) below = &other;
+    }
+    if (least.met && halved && !fewer && below != nullptr) plan.notes.push_back(fewest_by_halving(least.as, below->as));
+  }
 }
 
 // Clusters that are not compared, or not in everything.
@@ -264,8 +332,7 @@ void PlanRun::Work::say_left_out() {
       unordered += (unordered.empty() ? "" : "; ") + p.untimed;
   }
   if (unordered.empty()) return;
-  const bool ordered = asked.objective == Objective::memory || asked.objective == Objective::micro_batch ||
-                       asked.objective == Objective::seq;
+  const bool ordered = !wants_speed(asked.objective);
   plan.notes.push_back("No time is known" +
                        std::string(ordered ? "" : ", so what needs least memory comes first; none is the fastest") +
                        ": " + unordered + ".");
@@ -302,11 +369,14 @@ const PendingSearch* PlanRun::pending() const { return work_->pending.question =
 Status PlanRun::give(SearchResult found) {
   Work& w = *work_;
   if (w.longest) {
-    w.longest->tell(!found.best.empty());
+    w.current->found = std::move(found);
+    w.longest->tell(w.meets(1));
     return w.next();
   }
   w.current->found = std::move(found);
+  if (w.tighten()) return Nothing{};
   if (Status s = w.keep(); !s) return s;
+  if (w.at + 1 == w.requests.size()) w.refine();
   ++w.at;
   return w.next();
 }

@@ -19,7 +19,8 @@ struct WhyNot {
   std::string because;
   std::optional<Estimate> asked, best;
   bool tight = false;
-  double slower = 0;  // 0.1: a token takes 10 % longer than with the best
+  double slower = 0;   // 0.1: a token takes 10 % longer than with the best
+  std::string misses;  // which limit of the run, and by how much; empty: none
 };
 // `flags`: "--tp", .. of what is asked about. Where none is legal, the reason that names one of them is it.
 WhyNot why_not(const Plan& asked, const Plan& best, const std::vector<std::string>& flags);

@@ -75,6 +75,7 @@ nlohmann::json why_not_json_value(const WhyNot& a) {
           {"verdict", kVerdicts[static_cast<int>(a.verdict)]},
           {"because", a.because},
           {"tight", a.tight},
+          {"misses", a.misses},
           {"asked", a.asked ? estimate_json_value(*a.asked) : nlohmann::json(nullptr)},
           {"best", a.best ? estimate_json_value(*a.best) : nlohmann::json(nullptr)}};
 }
@@ -103,9 +104,11 @@ std::string why_not_text(const WhyNot& a) {
     case WhyNot::Verdict::best:
       if (!a.asked->step)
         return passage("It fits: " + plan(*a.asked) + ". How fast it is is not known, so nothing is compared.");
-      return passage("Nothing speaks against it: no layout is faster. " + plan(*a.asked) + ", on stack " +
-                     stack_text(a.asked->recipe) + ".");
+      return passage((a.misses.empty() ? "Nothing speaks against it: no layout is faster. " : "No layout is faster. ") +
+                     plan(*a.asked) + ", on stack " + stack_text(a.asked->recipe) + ".") +
+             (a.misses.empty() ? "" : passage("It misses what is asked of the run: " + a.misses + "."));
   }
+  if (!a.misses.empty()) out += passage("It misses what is asked of the run: " + a.misses + ".");
   if (a.best) out += passage("The best: " + plan(*a.best) + ", on stack " + stack_text(a.best->recipe) + ".");
   return out;
 }
