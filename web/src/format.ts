@@ -74,15 +74,7 @@ export function count(n: number): string {
   );
 }
 
-export function dollars(usd: number): string {
-  const units: [number, string][] = [
-    [1e9, "B"],
-    [1e6, "M"],
-    [1e3, "k"],
-  ];
-  const found = units.find(([size]) => usd >= size * 0.9995);
-  return found ? `$${(usd / found[0]).toPrecision(3)}${found[1]}` : `$${fixed(usd, 2)}`;
-}
+export const dollars = (usd: number): string => `$${count(usd < 100 ? Math.round(usd * 100) / 100 : Math.round(usd))}`;
 
 const WORDS: Record<string, string> = {
   gemm: "matrix products",

@@ -31,6 +31,15 @@ test("seconds, memory and shares are those of the text of an estimate", () => {
   }
 });
 
+test("dollars are those of the text of a run", () => {
+  for (const tokens of ["10M", "100M", "100B", "15T"]) {
+    const flags = ["llama3-8b", "--on", "32xh100-sxm", "--tokens", tokens];
+    const text = cli("estimate", ...flags).replace(/\s+/g, " "),
+      { run } = JSON.parse(cli("estimate", ...flags, "--json"));
+    assert.ok(text.includes(`= ${format.dollars(run.cost_usd)} (`), format.dollars(run.cost_usd));
+  }
+});
+
 test("edges of the units", () => {
   for (const [s, text] of [
     [0, "0 s"],
