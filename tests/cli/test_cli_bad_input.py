@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -84,6 +85,19 @@ class BadInput(Refusals):
             self.assertNotIn(".svg", said, command)
             self.assertNotIn("--timeline", said, command)
         self.assertIn(".svg", run("estimate", "--help").stdout.decode())
+
+    def test_the_words_that_help_lists_are_those_that_are_taken(self):
+        said = run("estimate", "--help").stdout.decode()
+        listed = re.findall(r"^  (--[a-z-]+) ([a-z0-9_-]+(?:\|[a-z0-9_-]+)+)(?=\s)", said, re.M)
+        self.assertGreater(len(listed), 4)
+        for flag, words in listed:
+            done = run(*ESTIMATE, "--tokens", "1T", flag, "foo")
+            self.assertEqual(done.returncode, 2, flag)
+            valid = re.search(r"valid are (.*)|neither (.*?);", done.stderr.decode())
+            known = re.split(r", | and | nor ", valid[1] or valid[2])
+            self.assertEqual(words.split("|"), known, flag)
+            for word in words.split("|"):
+                self.assertNotRegex(run(*ESTIMATE, "--tokens", "1T", flag, word).stderr.decode(), "unknown|neither", flag)
 
     def test_names(self):
         self.refused(["estimate", "lama3-70b", "--on", "64xh100-sxm"], "did you mean llama3-70b")
