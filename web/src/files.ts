@@ -1,7 +1,7 @@
 // Files for frameworks, downloads, and sharing by address.
 import type { App } from "./app";
 import { announce, byId, h } from "./dom";
-import type { Found } from "./plans";
+import type { Found } from "./plan_search";
 import { commandLine } from "./state";
 
 function save(name: string, text: string, type: string): void {
@@ -20,6 +20,28 @@ export async function copy(text: string, what: string): Promise<void> {
   } catch {
     announce(`${what} could not be copied: select it instead`);
   }
+}
+
+// Lines end before flags, as the command line breaks them, and never within one.
+const flagByFlag = (command: string): (string | HTMLElement)[] =>
+  command.split(/ (?=--)/).flatMap((part, i) => [i > 0 ? " " : "", h("span", {}, part)]);
+
+// A command line to take along; `of` says which one where the page shows several.
+export function commandToCopy(command: string, of: string, id: string): HTMLElement {
+  const button = {
+    type: "button",
+    class: "quiet",
+    "data-key": `copy:${id}`,
+    "aria-label": `Copy the command ${of}`,
+    onclick: () => void copy(command, "Command"),
+  };
+  return h(
+    "p",
+    { class: "command", id: `command-${id}` },
+    h("code", {}, flagByFlag(command)),
+    " ",
+    h("button", button, "Copy"),
+  );
 }
 
 const name = (app: App): string => `preflop-${app.estimate?.model.name ?? "run"}`.replace(/[^\w.-]+/g, "-");
@@ -100,12 +122,6 @@ export function filesSection(app: App, formats: string[], found: () => Found | n
       }),
     ),
     h("h3", {}, "On the command line"),
-    h(
-      "p",
-      { class: "command" },
-      h("code", {}, commandLine("estimate", app.state.request)),
-      " ",
-      button("Copy", () => copy(commandLine("estimate", app.state.request), "Command")),
-    ),
+    commandToCopy(commandLine("estimate", app.state.request), "of this estimate", "estimate"),
   );
 }

@@ -9,15 +9,16 @@ import { buildForm, dropAnywhere, showAssumed, showLists } from "./form";
 import { setGb } from "./format";
 import { section } from "./num";
 import { hole, pictureWidth, place } from "./pictures";
-import { OBJECTIVES, drawPlanPictures, searchPlan, searchWords, type Found } from "./plans";
-import { decodeState, encodeState, withoutLayout } from "./state";
+import { planControls } from "./plan_controls";
+import { answers, type Found } from "./plan_search";
+import { drawPlanPictures, searchPlan } from "./plans";
+import { decodeState, encodeState } from "./state";
 import { assumptions, memoryTable, runTable, stepTable } from "./tables";
 import type { Answer, Change, Estimate, GpuRow, Key, ModelRow, Picture, Request } from "./types";
 import { changesList, verdict } from "./verdict";
 
 let formats: string[] = [];
 let found: Found | null = null;
-let planned = ""; // the question that `found` answers
 let generation = 0;
 
 const app: App = {
@@ -62,39 +63,6 @@ function rebuildForm(): void {
 }
 
 // The result's parts, made once; later answers fill them.
-// What a plan is best by, and where else to look.
-function planControls(): HTMLElement {
-  const objective = h(
-    "select",
-    {
-      id: "objective",
-      onchange: (event) => {
-        app.state.objective = (event.target as HTMLSelectElement).value;
-        app.redraw();
-      },
-    },
-    OBJECTIVES.map((o) => h("option", { value: o, selected: o === app.state.objective }, o)),
-  );
-  const clusters = h("input", {
-    id: "clusters",
-    value: app.state.clusters,
-    placeholder: "32..256xh100-sxm, 64xb200",
-    autocomplete: "off",
-    onchange: (event) => {
-      app.state.clusters = (event.target as HTMLInputElement).value.trim();
-      app.redraw();
-    },
-  });
-  return h(
-    "p",
-    { class: "row" },
-    h("label", { for: "objective" }, "Best by"),
-    objective,
-    h("label", { for: "clusters" }, "Look at other clusters, too"),
-    clusters,
-  );
-}
-
 function skeleton(): void {
   if (document.getElementById("verdict-body")) return;
   byId("result").replaceChildren(
@@ -102,7 +70,7 @@ function skeleton(): void {
     h(
       "div",
       { id: "parts" },
-      section("plans", "Plans", planControls(), h("div", { id: "plans-body" })),
+      section("plans", "Plans", planControls(app), h("div", { id: "plans-body" })),
       section(
         "memory",
         "Memory",
@@ -181,16 +149,12 @@ async function drawPictures(): Promise<void> {
 }
 
 async function drawPlans(): Promise<void> {
-  const stack = app.state.request.stack ?? app.estimate?.recipe.stack ?? null;
-  const { stack: _given, ...open } = withoutLayout(app.state.request);
-  const question = JSON.stringify([Object.entries(open).sort(), stack, searchWords(app)]);
-  if (found && planned === question) {
+  if (found && answers(app, found)) {
     await drawPlanPictures(app, found, column());
     return;
   }
   found = null;
   found = await searchPlan(app, column());
-  planned = found ? question : "";
 }
 
 async function compute(): Promise<void> {

@@ -1,123 +1,32 @@
 // The best layouts for the question, searched while the page is read: table, Pareto chart, reasons.
 import type { App } from "./app";
-import { announce, byId, fill, h } from "./dom";
+import { byId, fill, h } from "./dom";
 import { Stale } from "./engine";
-import { fixed, grouped, memory, memoryUnit, percent, seconds } from "./format";
+import { commandToCopy } from "./files";
+import { fixed, grouped } from "./format";
 import { picture } from "./pictures";
-import { commandLine, layoutOf, withoutLayout } from "./state";
-import { scrolling } from "./tables";
-import type { Answer, Estimate, Picture, Plan } from "./types";
+import { clustersTable, load, planAgain, plansTable } from "./plan_rows";
+import { asked, planCommand, searchWords, type Found } from "./plan_search";
+import { withoutLayout } from "./state";
+import type { Answer, Picture, Plan } from "./types";
+import { layoutWords } from "./verdict";
 
-export const OBJECTIVES = ["time", "cost", "gpu-hours", "energy", "memory", "seq", "micro-batch"];
-export interface Found {
-  text: string;
-  plan: Plan;
-  pictures: Picture[];
-}
-
-const sameCluster = (a: Estimate, b: Estimate | null): boolean =>
-  b !== null && a.cluster.gpus === b.cluster.gpus && a.cluster.gpu === b.cluster.gpu;
-const sameLayout = (a: Estimate, b: Estimate | null): boolean =>
-  b !== null && sameCluster(a, b) && JSON.stringify(layoutOf(a.recipe)) === JSON.stringify(layoutOf(b.recipe));
-
-function load(app: App, plan: Plan, at: number): void {
-  const e = plan.plans[at];
-  if (!e) return;
-  // The stack, too: where it was assumed, it hangs on whether a layout is given.
-  app.replace({
-    ...withoutLayout(app.state.request),
-    ...layoutOf(e.recipe),
-    stack: e.recipe.stack as string,
-    on: sameCluster(e, app.estimate) ? app.state.request.on! : `${e.cluster.gpus}x${e.cluster.gpu}`,
-    ...(app.state.objective === "seq" ? { seq: e.recipe.seq as number } : {}),
-  });
-  announce(`Plan ${at + 1} loaded`);
-}
-
-// What the search is told: the objective, limits of the run, and the clusters to look at.
-export function searchWords(app: App): Record<string, unknown> {
-  const { request, objective, clusters } = app.state;
-  const further = clusters
-    .split(",")
-    .map((on) => on.trim())
-    .filter(Boolean);
-  const out: Record<string, unknown> = { objective };
-  for (const key of ["within", "budget"]) if (request[key] !== undefined) out[key] = request[key];
-  if (further.length > 0) out.on = [String(request.on), ...further];
-  return out;
-}
-
-// A point of the chart: a plan of this cluster, or another cluster, whose best plan is shown then.
+// A point of the chart: a plan, or another cluster, whose best plan is shown then.
 function select(app: App, plan: Plan, term: string): void {
   const at = Number(/\d+/.exec(term)?.[0] ?? 0);
-  const other = term.startsWith("scaling") ? plan.scaling[at] : undefined;
-  if (other) app.replace({ ...withoutLayout(app.state.request), on: `${other.gpus}x${other.gpu}` });
-  else load(app, plan, at);
+  if (term.startsWith("scaling")) load(app, plan.scaling[at]?.command, "Best of the cluster");
+  else load(app, plan.plans[at]?.command, `Plan ${at + 1}`);
 }
 
-function row(app: App, plan: Plan, i: number, axes: string[]): HTMLElement {
-  const e = plan.plans[i]!;
-  const here = sameLayout(e, app.estimate);
-  const gpus = plan.scaling.length > 1 ? [`${grouped(e.cluster.gpus)} × ${e.cluster.gpu}`] : [];
-  const says = here ? "shown" : "load";
-  const button = h(
-    "button",
-    {
-      type: "button",
-      class: "chip",
-      "data-key": `plan:${i}`,
-      "aria-pressed": here ? "true" : "false",
-      "aria-label": `${says}: plan ${i + 1}`,
-      onclick: () => load(app, plan, i),
-    },
-    says,
-  );
-  const cells = [
-    ...gpus,
-    ...axes.map((a) => String(e.recipe[a] ?? "–")),
-    memory(e.memory.peak_device_bytes).split(" ")[0]!,
-    e.step.seconds === null ? "–" : seconds(e.step.seconds),
-    e.step.mfu === null ? "–" : percent(e.step.mfu),
-  ];
-  return h(
-    "tr",
-    { class: here ? "here" : null },
-    h("th", { scope: "row" }, String(i + 1)),
-    cells.map((cell) => h("td", {}, cell)),
-    h("td", {}, button),
-  );
-}
-
-function table(app: App, plan: Plan): HTMLElement {
-  const all = ["tp", "pp", "vpp", "cp", "ep", "dp", "zero", "micro_batch", "recompute"];
-  const varies = (a: string): boolean => plan.plans.some((e) => e.recipe[a] !== 1 && e.recipe[a] !== "none");
-  const axes = all.filter((a) => ["dp", "zero", "micro_batch"].includes(a) || varies(a));
-  const cluster = plan.scaling.length > 1 ? ["GPUs"] : [];
-  const heads = ["#", ...cluster, ...axes.map((a) => (a === "micro_batch" ? "mb" : a)), memoryUnit(), "step", "MFU"];
-  const last = h("th", { scope: "col" }, h("span", { class: "sr" }, "load"));
-  return scrolling(
-    "Plans",
-    h(
-      "table",
-      { class: "plans" },
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          heads.map((head) => h("th", { scope: "col" }, head)),
-          last,
-        ),
-      ),
-      h(
-        "tbody",
-        {},
-        plan.plans.map((_, i) => row(app, plan, i, axes)),
-      ),
-    ),
-  );
-}
+// Sentences of the engine, one below the other.
+const sentences = (kind: string, all: string[]): HTMLElement | null =>
+  all.length === 0
+    ? null
+    : h(
+        "ul",
+        { class: `plain ${kind}` },
+        all.map((each) => h("li", {}, each)),
+      );
 
 function reasons(plan: Plan): HTMLElement {
   const s = plan.space;
@@ -126,12 +35,7 @@ function reasons(plan: Plan): HTMLElement {
     "details",
     {},
     h("summary", {}, "Why this one, and what became of the others"),
-    h(
-      "ul",
-      { class: "plain" },
-      plan.why.map((w) => h("li", {}, w)),
-      plan.opened_would_gain.map((w) => h("li", {}, w)),
-    ),
+    sentences("why", plan.why),
     h(
       "p",
       {},
@@ -163,64 +67,49 @@ function reasons(plan: Plan): HTMLElement {
   );
 }
 
+function nothingFound(plan: Plan): HTMLElement {
+  const near = plan.nearest;
+  if (near === null) return h("p", {}, "No plan found.");
+  const where = `${grouped(near.cluster.gpus)} × ${near.cluster.gpu}`;
+  return h("p", {}, `No plan found. Nearest on ${where}: ${layoutWords(near)}; ${plan.nearest_why ?? ""}.`);
+}
+
 function drawPlan(app: App, found: Found): void {
   const { plan, pictures } = found;
-  const words = searchWords(app),
-    on = Array.isArray(words.on) ? (words.on as string[]).slice(1) : [];
-  const command =
-    commandLine("plan", withoutLayout(app.state.request)) +
-    on.map((each) => ` --on ${each}`).join("") +
-    (words.objective === "time" ? "" : ` --objective ${String(words.objective)}`);
-  if (plan.plans.length === 0) {
-    fill(
-      byId("plans-body"),
-      h("p", {}, "No layout fits."),
-      plan.nearest ? h("p", {}, `Nearest: short by ${memory(-(plan.nearest.memory.margin_bytes ?? 0))}.`) : null,
-      reasons(plan),
-    );
-    return;
-  }
-  const chart = pictures[0] ? picture(pictures[0], (term) => select(app, plan, term)) : null;
+  const some = plan.plans.length > 0;
+  const chart = some && pictures[0] ? picture(pictures[0], (term) => select(app, plan, term)) : null;
   fill(
     byId("plans-body"),
-    table(app, plan),
+    some ? [plansTable(app, plan), planAgain(app, plan)] : nothingFound(plan),
+    sentences("notes", plan.notes),
     chart,
+    some ? clustersTable(app, plan) : null,
     reasons(plan),
-    h("p", { class: "command" }, h("code", {}, command)),
+    sentences("gains", [...plan.switches_would_gain, ...plan.opened_would_gain]),
+    h("h3", {}, "All of this on the command line"),
+    commandToCopy(found.command, "of this plan", "plan"),
   );
+}
+
+function cancelled(app: App): void {
+  app.engine.cancelPlan();
+  const again = h("button", { type: "button", class: "quiet", onclick: () => void app.redraw() }, "Search again");
+  fill(byId("plans-body"), h("p", {}, "The search was cancelled. ", again));
 }
 
 export async function searchPlan(app: App, width: number): Promise<Found | null> {
   const body = byId("plans-body");
   const bar = h("progress", { max: 1, value: 0, "aria-label": "Search of layouts" });
   const looked = h("span", {}, "");
-  const stop = h(
-    "button",
-    {
-      type: "button",
-      class: "quiet",
-      "data-key": "plan-cancel",
-      onclick: () => {
-        app.engine.cancelPlan();
-        fill(
-          body,
-          h(
-            "p",
-            {},
-            "The search was cancelled. ",
-            h("button", { type: "button", class: "quiet", onclick: () => void app.redraw() }, "Search again"),
-          ),
-        );
-      },
-    },
-    "Cancel",
-  );
+  const onclick = (): void => cancelled(app);
+  const stop = h("button", { type: "button", class: "quiet", "data-key": "plan-cancel", onclick }, "Cancel");
   fill(body, h("div", { class: "searching" }, bar, looked, stop));
   const call = {
     call: "plan-begin",
     request: withoutLayout(app.state.request),
     search: searchWords(app),
   };
+  const question = { asked: asked(app), command: planCommand(app) };
   try {
     const text = await app.engine.plan(call, (at, n) => {
       bar.value = at;
@@ -231,7 +120,7 @@ export async function searchPlan(app: App, width: number): Promise<Found | null>
       fill(body, h("p", { class: "bad" }, plan.error));
       return null;
     }
-    const found: Found = { text, plan, pictures: [] };
+    const found: Found = { text, plan, pictures: [], ...question };
     await drawPlanPictures(app, found, width);
     return found;
   } catch (why) {

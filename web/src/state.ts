@@ -1,11 +1,12 @@
 // What the page shows, and its address: everything is in the URL's fragment, which no server sees.
-import type { Request, Scalar } from "./types";
+import type { Key, Request } from "./types";
 
 export interface State {
   request: Request;
   gb: boolean;
   objective: string;
   clusters: string; // further ones to plan for: "32..256xh100-sxm, 64xb200"
+  search: Record<string, string>; // max_memory, open, top, allow_tight: as the flags of a plan
   compare: Request | null; // the kept one
 }
 
@@ -14,6 +15,7 @@ export const FIRST: State = {
   gb: false,
   objective: "time",
   clusters: "",
+  search: {},
   compare: null,
 };
 
@@ -65,18 +67,22 @@ export function encodeState(state: State): string {
   if (state.gb) parts.push("gb");
   if (state.objective !== "time") parts.push(`objective=${state.objective}`);
   if (state.clusters) parts.push(`clusters=${encodeURIComponent(state.clusters)}`);
+  if (Object.keys(state.search).length > 0)
+    parts.push(`search=${encodeURIComponent(new URLSearchParams(state.search).toString())}`);
   if (state.compare) parts.push(`compare=${encodeURIComponent(encodeRequest(state.compare))}`);
   return `#${parts.join(";")}`;
 }
 
 export function decodeState(hash: string): State {
   const [request, ...rest] = hash.replace(/^#/, "").split(";");
-  if (!request) return { ...FIRST, request: { ...FIRST.request } };
-  const state: State = { request: decodeRequest(request), gb: false, objective: "time", clusters: "", compare: null };
+  if (!request) return { ...FIRST, request: { ...FIRST.request }, search: {} };
+  const state: State = { ...FIRST, request: decodeRequest(request), search: {} };
   for (const part of rest) {
     if (part === "gb") state.gb = true;
     if (part.startsWith("objective=")) state.objective = part.slice("objective=".length);
     if (part.startsWith("clusters=")) state.clusters = decodeURIComponent(part.slice("clusters=".length));
+    if (part.startsWith("search="))
+      state.search = Object.fromEntries(new URLSearchParams(decodeURIComponent(part.slice("search=".length))));
     if (part.startsWith("compare=")) state.compare = decodeRequest(decodeURIComponent(part.slice("compare=".length)));
   }
   return state;
@@ -90,21 +96,6 @@ export function withoutLayout(request: Request): Request {
   return Object.fromEntries(Object.entries(request).filter(([key]) => !LAYOUT.includes(key)));
 }
 
-// The layout of an estimate as keys of a request: loading a plan.
-export function layoutOf(recipe: Record<string, unknown>): Record<string, Scalar> {
-  const out: Record<string, Scalar> = {};
-  for (const key of ["tp", "pp", "vpp", "cp", "ep", "etp", "zero", "hsdp", "micro_batch", "recompute", "loss", "sp"]) {
-    const value = recipe[key] as Scalar | undefined;
-    if (value === null || value === undefined) continue;
-    if ((key === "cp" || key === "ep" || key === "etp" || key === "vpp") && value === 1) continue;
-    if (key === "sp" && recipe.tp === 1) continue;
-    out[key] = value;
-  }
-  const stages = recipe.layers_per_stage as number[] | undefined;
-  if (recipe.vpp === 1 && stages && stages.some((n) => n !== stages[0])) out.layers_per_stage = stages.join(",");
-  return out;
-}
-
 // The same on the command line.
 export function commandLine(command: string, request: Request): string {
   const model = request.config ? "config.json" : quote(String(request.model ?? "MODEL"));
@@ -115,6 +106,26 @@ export function commandLine(command: string, request: Request): string {
       if (value === true || value === "true") return `--${flag}`;
       return value === false || value === "false" ? `--no-${flag}` : `--${flag} ${quote(String(value))}`;
     });
-  return [`preflop ${command}`, model, `--on ${quote(String(request.on ?? ""))}`, ...flags].join(" ");
+  const assumed = Object.entries(request.assume ?? {}).map(([key, value]) => `--assume ${quote(`${key}=${value}`)}`);
+  return [`preflop ${command}`, model, `--on ${quote(String(request.on ?? ""))}`, ...flags, ...assumed].join(" ");
 }
-const quote = (text: string): string => (/^[\w.,:=@%+/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+// The engine's command line of a row as a request, for the same model: what commandLine writes, turned round.
+export function requestOf(command: string, asked: Request, keys: Key[]): Request {
+  const out: Request = {};
+  for (const key of ["model", "config", "assume"]) if (asked[key] !== undefined) out[key] = asked[key];
+  const words = [...command.matchAll(/(?:[^\s'\\]|\\.|'[^']*')+/g)].map(([word]) =>
+    word.replace(/'([^']*)'|\\(.)/g, (_, quoted?: string, escaped?: string) => quoted ?? escaped ?? ""),
+  );
+  const takesValue = (name: string): boolean => name === "on" || keys.some((k) => k.name === name && k.value !== "");
+  for (let i = 3; i < words.length; ++i) {
+    const name = words[i]!.slice(2).replaceAll("-", "_");
+    if (name === "assume") ++i;
+    else if (takesValue(name)) out[name] = words[++i]!;
+    else if (name.startsWith("no_")) out[name.slice(3)] = "false";
+    else out[name] = "true";
+  }
+  return out;
+}
+export const quote = (text: string): string =>
+  /^[\w.,:=@%+/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

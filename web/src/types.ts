@@ -65,19 +65,28 @@ export interface Estimate {
   sources: string[];
   warnings: string[];
 }
+// `command`: the command line that gives the row again; null where no search made it.
 export interface Point {
+  command: string | null;
   gpu: string;
   gpus: number;
   step_seconds: number | null;
   mfu: number | null;
+  p50_seconds: number | null;
+  gpu_hours: number | null;
+  cost_usd: number | null;
   recipe: Record<string, Scalar>;
 }
 export interface Plan {
-  plans: Estimate[];
+  plans: (Estimate & { command: string | null })[];
   nearest: Estimate | null;
+  nearest_why: string | null;
   why: string[];
+  notes: string[];
   opened_would_gain: string[];
+  switches_would_gain: string[];
   scaling: Point[];
+  pareto: Point[];
   space: {
     space: number;
     pruned: number;

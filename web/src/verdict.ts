@@ -103,7 +103,7 @@ function figures(app: App, e: Estimate): HTMLElement {
   return h("dl", { class: "figures" }, out);
 }
 
-function layoutWords(e: Estimate): string {
+export function layoutWords(e: Estimate): string {
   const r = e.recipe;
   const sizes = ["tp", "pp", "vpp", "cp", "ep", "etp", "dp"].filter(
     (k) => k === "dp" || (typeof r[k] === "number" && (r[k] as number) > 1),

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import path from "node:path";
-import { DIST, WEB, cli, cliJson, launch, open, serve, settled } from "./support.mjs";
+import { DIST, WEB, cli, cliJson, launch, open, planned, serve, settled } from "./support.mjs";
 
 let server, browser;
 before(async () => {
@@ -18,7 +18,6 @@ after(async () => {
 
 const text = (page, selector) => page.locator(selector).first().innerText();
 const GIB = 1024 ** 3;
-const planned = (page) => page.waitForSelector("#plans-body table.plans", { timeout: 60000 });
 
 async function readTheVerdict(page) {
   const e = cliJson("estimate", "llama3-70b", "--on", "64xh100-sxm");
@@ -194,7 +193,7 @@ test("plans over several clusters: the chart is the plan's scaling, a point lead
   const plan = cliJson("plan", ...flags);
   const points = page.locator('[data-picture="plans"] [data-term^="scaling"]');
   assert.equal(await points.count(), plan.scaling.length);
-  assert.equal(await text(page, "#plans-body .command"), `preflop plan ${flags.join(" ")}`);
+  assert.equal(await text(page, "#command-plan code"), `preflop plan ${flags.join(" ")}`);
   await page.locator(`[data-picture="plans"] [data-term="scaling[${plan.scaling.length - 1}]"]`).click();
   await page.waitForFunction(() => document.querySelector(".what")?.textContent.includes("32 ×"));
   await settled(page);
@@ -323,6 +322,8 @@ test("offline after the first load", async () => {
   await page.reload();
   await settled(page);
   assert.match(await text(page, ".what"), /llama3-8b/);
+  await planned(page);
+  assert.match(await text(page, "#command-row code"), /^preflop estimate llama3-8b --on 8xa100-80 /);
   assert.deepEqual(faults, []);
   await context.close();
 });
@@ -343,6 +344,7 @@ test("axe finds nothing serious, in light and dark, wide and narrow; nothing is 
   for (const [colorScheme, width, hash] of [
     ["light", 1280, ""],
     ["dark", 320, "#model=llama3-70b&on=64xh100-sxm&tp=8&pp=4&tokens=1T"],
+    ["dark", 320, "#model=llama3-8b&on=32xaws-p5&tokens=1T;clusters=8..16xh100-sxm;search=top%3D3"],
     ["light", 1280, "#model=llama3-70b&on=64xh100-sxm&tp=2"],
   ]) {
     const { page, context } = await open(browser, server.url + hash, { colorScheme, viewport: { width, height: 800 } });

@@ -79,3 +79,16 @@ export const settled = (page) =>
     null,
     { timeout: 60000 },
   );
+
+export const planned = (page) => page.waitForSelector("#plans-body table.plans", { timeout: 60000 });
+export const command = (page, id) => page.locator(`#command-${id} code`).textContent();
+
+// The page for the words of a question: `--tp 2` is tp=2 of the address.
+export async function ask(browser, url, flags, more = "", options = {}) {
+  const [model, , on, ...rest] = flags;
+  const keys = rest.flatMap((word, i) => (i % 2 ? [] : [[word.slice(2).replaceAll("-", "_"), rest[i + 1]]]));
+  const hash = new URLSearchParams([["model", model], ["on", on], ...keys]).toString();
+  const opened = await open(browser, `${url}#${hash}${more}`, options);
+  await settled(opened.page);
+  return opened;
+}
