@@ -9,6 +9,7 @@ export interface App {
   keys: Key[];
   models: ModelRow[];
   gpus: GpuRow[];
+  names: Record<string, string[]>; // of the catalogues that keys of the request take names of
   estimate: Estimate | null;
   // Sets keys of the request, null takes one away; everything is computed again.
   change(keys: Record<string, Scalar | Record<string, unknown>>): void;

@@ -38,10 +38,23 @@ const DEFAULT_ON = "64xh100-sxm";
 let recipeOpen: boolean | null = null;
 let moreOpen: boolean | null = null;
 
+// The words that a key takes, where they are fixed: of its grammar, or the names of a catalogue, which come later.
+function wordsOf(app: App, { name, value }: Key): string[] | null {
+  if (app.names[name] !== undefined) return app.names[name];
+  if (value === "") return ["true", "false"];
+  const range = /^(\d)-(\d)$/.exec(value);
+  if (range)
+    return Array.from({ length: Number(range[2]) - Number(range[1]) + 1 }, (_, i) => `${Number(range[1]) + i}`);
+  return /^[a-z\d_-]+(\|[a-z\d_-]+)+$/.test(value) ? value.split("|") : null;
+}
+const wordOptions = (words: string[]): HTMLElement[] => words.map((value) => h("option", { value }));
+
 function field(app: App, key: Key, label: string): HTMLElement {
   const id = `key-${key.name}`;
+  const words = wordsOf(app, key);
   const input = h("input", {
     id,
+    list: words !== null ? `${id}-words` : null,
     name: key.name,
     autocomplete: "off",
     spellcheck: "false",
@@ -59,6 +72,7 @@ function field(app: App, key: Key, label: string): HTMLElement {
     { class: "field" },
     h("label", { for: id }, label),
     input,
+    words !== null ? h("datalist", { id: `${id}-words` }, wordOptions(words)) : null,
     h("span", { class: "sr", id: `${id}-about` }, `${key.help}${key.value ? `: ${key.value}` : ": true or false"}`),
     h("span", { class: "assumed", id: `${id}-assumed`, "aria-live": "off" }),
   );
@@ -88,6 +102,8 @@ function modelOptions(app: App): HTMLElement[] {
 export function showLists(app: App): void {
   document.getElementById("gpu")?.replaceChildren(...gpuOptions(app));
   document.getElementById("models")?.replaceChildren(...modelOptions(app));
+  for (const [name, words] of Object.entries(app.names))
+    document.getElementById(`key-${name}-words`)?.replaceChildren(...wordOptions(words));
 }
 
 function cluster(app: App): HTMLElement {
@@ -143,6 +159,26 @@ export function dropAnywhere(app: App): void {
   });
 }
 
+// What a config.json leaves out: vocab_size=32000, ...
+function assumptions(app: App): HTMLElement {
+  const given = Object.entries(app.state.request.assume ?? {}).map(([key, value]) => `${key}=${value}`);
+  const onchange = (event: Event): void => {
+    const pairs = (event.target as HTMLInputElement).value.split(",").filter((pair) => pair.trim() !== "");
+    const assume = Object.fromEntries(
+      pairs.map((pair) => [pair.split("=")[0]!.trim(), pair.split("=").slice(1).join("=").trim()]),
+    );
+    app.change({ assume: pairs.length > 0 ? assume : null });
+  };
+  const attributes = { id: "assume", autocomplete: "off", spellcheck: "false", "data-key": "assume" };
+  const placeholder = "vocab_size=32000, ..";
+  return h(
+    "div",
+    { class: "field" },
+    h("label", { for: "assume" }, "Where the file lacks a key"),
+    h("input", { ...attributes, value: given.join(", "), placeholder, onchange }),
+  );
+}
+
 function model(app: App): HTMLElement {
   const custom = app.state.request.config !== undefined;
   const input = h("input", {
@@ -156,7 +192,7 @@ function model(app: App): HTMLElement {
     onchange: (event) => {
       const value = (event.target as HTMLInputElement).value.trim();
       if (value.startsWith("{")) void readFile(app, "config.json", value);
-      else if (value !== "") app.change({ model: value, config: null });
+      else if (value !== "") app.change({ model: value, config: null, assume: null });
     },
     onpaste: (event) => {
       const text = (event as ClipboardEvent).clipboardData?.getData("text") ?? "";
@@ -187,6 +223,7 @@ function model(app: App): HTMLElement {
       ": drop or paste works too, and so do launch scripts and earlier results.",
     ),
     h("p", { class: "bad", id: "file-note", role: "alert" }),
+    custom ? assumptions(app) : null,
   );
 }
 

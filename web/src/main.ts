@@ -27,6 +27,7 @@ const app: App = {
   keys: [],
   models: [],
   gpus: [],
+  names: { stack: [], optimizer: [] },
   estimate: null,
   change(keys) {
     const request: Request = { ...app.state.request };
@@ -232,6 +233,10 @@ async function fillLists(): Promise<void> {
   for (let tries = 0; app.gpus.length === 0 && tries < 100; ++tries) {
     try {
       app.models = (await app.engine.ask<{ models: ModelRow[] }>({ call: "models" })).models;
+      const { stacks } = await app.engine.ask<{ stacks: { name: string }[] }>({ call: "stacks" });
+      const { optimizers } = await app.engine.ask<{ optimizers: { name: string }[] }>({ call: "optimizers" });
+      const unique = (rows: { name: string }[]): string[] => [...new Set(rows.map((r) => r.name))];
+      app.names = { stack: unique(stacks), optimizer: unique(optimizers) };
       app.gpus = (await app.engine.ask<{ gpus: GpuRow[] }>({ call: "gpus" })).gpus;
     } catch (why) {
       if (!(why instanceof Stale)) throw why;
