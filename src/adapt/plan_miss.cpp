@@ -1,17 +1,11 @@
 #include "src/adapt/plan_miss.hpp"
 
-#include <cmath>
 #include <utility>
 
 #include "src/base/text.hpp"
+#include "src/step/memory.hpp"
 
 namespace preflop {
-
-namespace {
-
-std::string rounded_dollars(double usd) { return "$" + text::count(std::round(usd)); }
-
-}  // namespace
 
 Miss miss_of_run(const Estimate& e, const PlanLimits& limits) {
   Miss out{Plan::Miss::run, "slower than the limit", 1};
@@ -25,7 +19,7 @@ Miss miss_of_run(const Estimate& e, const PlanLimits& limits) {
   }
   if (limits.budget && e.run->cost) {
     const double cost = e.run->cost->number();
-    consider(cost, *limits.budget, rounded_dollars(cost) + " for the run, --budget " + rounded_dollars(*limits.budget));
+    consider(cost, *limits.budget, text::dollars(cost) + " for the run, --budget " + text::dollars(*limits.budget));
   }
   return out;
 }
@@ -33,12 +27,11 @@ Miss miss_of_run(const Estimate& e, const PlanLimits& limits) {
 namespace {
 
 Miss miss_of_memory(const Estimate& e, const PlanLimits& limits) {
-  const StageMemory<double>& peak = e.memory.stages[e.memory.peak_stage];
   const double margin = e.memory.margin ? e.memory.margin->number() : 0;
   if (margin < 0)
     return {Plan::Miss::memory, "short of memory by " + text::gib(-margin),
-            (peak.allocated + peak.context).number() / e.memory.capacity->number()};
-  const double device = peak.device.number(), most = limits.max_memory.value_or(0);
+            needed_at_most(e.memory).number() / e.memory.capacity->number()};
+  const double device = e.memory.stages[e.memory.peak_stage].device.number(), most = limits.max_memory.value_or(0);
   if (most > 0 && device > most)
     return {Plan::Miss::limit, text::gib(device) + " on the device, --max-memory " + text::gib(most), device / most};
   // What would do but for the allocator's reserve is as near as can be.

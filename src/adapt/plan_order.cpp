@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/machine/cluster.hpp"
+#include "src/step/memory.hpp"
 
 namespace preflop {
 
@@ -27,7 +28,6 @@ bool by_seconds(Objective o) {
 double cost_of(Objective objective, const Estimate& e) {
   const double gpus = static_cast<double>(e.cluster.gpus);
   const double seconds = e.run ? e.run->p50.number() : token_seconds(e);
-  const StageMemory<double>& peak = e.memory.stages[e.memory.peak_stage];
   switch (objective) {
     case Objective::gpus:
       return gpus;
@@ -40,7 +40,7 @@ double cost_of(Objective objective, const Estimate& e) {
       if (e.run) return e.run->energy_kwh ? e.run->energy_kwh->number() : kUnknown;
       return seconds * gpus * e.cluster.datum("tdp_watts").value.value_or(kUnknown);
     case Objective::memory:
-      return (peak.allocated + peak.context).number();
+      return needed_at_most(e.memory).number();
     case Objective::micro_batch:
       return -static_cast<double>(e.recipe.micro_batch);
     case Objective::seq:

@@ -91,6 +91,11 @@ std::string count(double n) {
   return in_units(n, kUnits, 3, "");
 }
 
+std::string dollars(double usd) {
+  constexpr double kCents = 100;
+  return "$" + count(usd < kCents ? std::round(usd * kCents) / kCents : std::round(usd));
+}
+
 std::string scientific(double n, int significant) {
   if (!std::isfinite(n)) return kNone;
   std::string out = fmt::format("{:.{}e}", n, significant - 1);  // d.ddde[+-]dd

@@ -18,8 +18,9 @@ constexpr std::size_t kColumns = 80;  // of everything that is written for peopl
 std::string gib(double bytes, int decimals = 1);  // "71.4 GiB": always GiB, so columns compare
 std::string bytes_si(double bytes);               // "570.4 MB", "112 GB", "1.12 TB": four digits at most
 std::string bytes_iec(double bytes);              // "544 MiB", "71.4 GiB"
-std::string seconds(double s);  // "12 us", "12.3 ms", "3.2 s", "4.5 min", "7.3 h", "8.4 days", "2.1 years"
-std::string count(double n);    // "70.6B", "1.4T", "512", "8,192": three significant digits from a million up
+std::string seconds(double s);    // "12 us", "12.3 ms", "3.2 s", "4.5 min", "7.3 h", "8.4 days", "2.1 years"
+std::string count(double n);      // "70.6B", "1.4T", "512", "8,192": three significant digits from a million up
+std::string dollars(double usd);  // "$1.38M", "$1,000"; cents below $100: "$12.5"
 std::string scientific(double n, int significant = 4);   // "8.102e17", no sign or padding in the exponent
 std::string flops(double f);                             // "5.88e23 FLOP": at most four digits, trailing zeros dropped
 std::string flops_per_second(double f);                  // "8.102e17 FLOP/s"

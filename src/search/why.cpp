@@ -6,6 +6,7 @@
 #include "src/base/text.hpp"
 #include "src/run/estimate.hpp"
 #include "src/search/plan.hpp"
+#include "src/step/memory.hpp"
 
 namespace preflop {
 
@@ -23,11 +24,6 @@ std::string describe(const Recipe& r) {
   if (l.ep > 1) out += " ep " + std::to_string(l.ep);
   if (l.etp > 1) out += " etp " + std::to_string(l.etp);
   return out + " zero " + std::to_string(l.zero) + " micro-batch " + std::to_string(r.micro_batch);
-}
-
-double needed(const Estimate& e) {
-  const StageMemory<double>& peak = e.memory.stages[e.memory.peak_stage];
-  return (peak.allocated + peak.context).number();
 }
 
 std::vector<TermDifference> largest_first(std::vector<TermDifference> terms) {
@@ -186,7 +182,7 @@ std::vector<std::string> explain_plan(const Question& q, const std::vector<Estim
   }
   if (plans.size() > 1 && best.step && plans[1].step) {
     const std::string difference = difference_words(step_differences(best, plans[1]), 3);
-    const double more = needed(plans[1]) - needed(best);
+    const double more = (needed_at_most(plans[1].memory) - needed_at_most(best.memory)).number();
     const std::string memory = options.objective == Objective::memory && more != 0
                                    ? "; " + text::gib(std::abs(more)) + (more > 0 ? " more" : " less") + " a GPU"
                                    : "";

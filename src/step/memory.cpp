@@ -250,7 +250,7 @@ MemoryEstimate<N> memory_estimate(const Analysed& a, const Cluster& cluster) {
   if (!capacity.value) return out;
   const StageMemory<N>& peak = out.stages[out.peak_stage];
   out.capacity = Bytes<N>(leaf<N>(*capacity.value, [&] { return Origin{"capacity", "B", capacity.source, {}}; }));
-  const Bytes<N> needed = out.high_allocated.value_or(peak.allocated) + peak.context;
+  const Bytes<N> needed = needed_at_most(out);
   const Bytes<N> reserved = (out.tight_band > 0 ? *out.high_reserved : peak.reserved) + peak.context;
   out.margin = named(*out.capacity - needed, "margin", "B");
   out.verdict = verdict_of(*capacity.value, plain(needed.number()), plain(reserved.number()), host_short(out));

@@ -74,6 +74,13 @@ std::vector<Line> deferred_lines(const Analysed& a, const Stage& stage, double m
 
 template <class N>
 MemoryEstimate<N> memory_estimate(const Analysed& a, const Cluster& cluster);
+// What a GPU of the fullest stage needs at most, by which a plan fits or not: the upper end of what tensors take, and
+// what lives outside the allocator.
+template <class N>
+Bytes<N> needed_at_most(const MemoryEstimate<N>& m) {
+  const StageMemory<N>& peak = m.stages[m.peak_stage];
+  return m.high_allocated.value_or(peak.allocated) + peak.context;
+}
 // Does a node need more host memory than it has?
 template <class N>
 bool host_short(const MemoryEstimate<N>& m) {

@@ -5,6 +5,7 @@
 #include "src/base/text.hpp"
 #include "src/machine/cluster.hpp"
 #include "src/stack/stack_reader.hpp"
+#include "src/step/memory.hpp"
 #include "src/view/json.hpp"
 #include "src/view/plan.hpp"
 #include "src/view/run_text.hpp"
@@ -27,10 +28,7 @@ std::string paragraph(const std::string& body, std::size_t indent = 0) {
 
 std::string one(std::int64_t n) { return n > 1 ? std::to_string(n) : "-"; }
 
-std::string memory_cell(const Estimate& e) {
-  const StageMemory<double>& s = e.memory.stages[e.memory.peak_stage];
-  return text::fixed((s.allocated + s.context).number() / 1073741824.0, 1);
-}
+std::string memory_cell(const Estimate& e) { return text::fixed(needed_at_most(e.memory).number() / 1073741824.0, 1); }
 
 // Step times with as many digits as tell those apart that differ, up to five: "1.27 min".
 std::vector<std::string> step_cells(const std::vector<Estimate>& plans) {
@@ -69,7 +67,7 @@ struct ObjectiveColumn {
 // Of the median run, as `--within` and `--budget` compare it.
 std::string days(const Estimate& e) { return e.run ? text::seconds(e.run->p50.number()) : "-"; }
 std::string gpu_hours(const Estimate& e) { return e.run ? text::count(std::round(e.run->gpu_hours.number())) : "-"; }
-std::string cost(const Estimate& e) { return e.run && e.run->cost ? dollars(e.run->cost->number()) : "-"; }
+std::string cost(const Estimate& e) { return e.run && e.run->cost ? text::dollars(e.run->cost->number()) : "-"; }
 
 // A given MFU counts by the convention it was given in.
 std::string mfu_cell(const Estimate& e) {

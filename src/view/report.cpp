@@ -48,7 +48,7 @@ Rows key_numbers(const Estimate& e) {
   out.emplace_back("P10, P50, P90", text::seconds(r.p10.number()) + ", " + text::seconds(r.p50.number()) + ", " +
                                         text::seconds(r.p90.number()));
   out.emplace_back("GPU-hours at the median", whole(r.gpu_hours.number()));
-  out.emplace_back("cost", r.cost ? dollars(r.cost->number()) : "not known");
+  out.emplace_back("cost", r.cost ? text::dollars(r.cost->number()) : "not known");
   out.emplace_back("energy", r.energy_kwh ? whole(r.energy_kwh->number()) + " kWh" : "not known");
   out.emplace_back("CO2e", r.co2_kg ? whole(r.co2_kg->number()) + " kg" : "not known");
   return out;

@@ -70,15 +70,15 @@ std::string money_text(const Estimate& e) {
   std::string out = text::count(std::round(r.gpu_hours.number())) + " GPU-hours at the median";
   if (r.cost) {
     const double each = r.cost->number() / r.p50.number();
-    out += " = " + dollars(r.cost->number()) + " (" + dollars(each * r.p10.number()) + " to " +
-           dollars(each * r.p90.number()) + ") at $" + text::fixed(s.price->value, 2) +
+    out += " = " + text::dollars(r.cost->number()) + " (" + text::dollars(each * r.p10.number()) + " to " +
+           text::dollars(each * r.p90.number()) + ") at $" + text::fixed(s.price->value, 2) +
            (given(e, "price") && s.price->source == "--price" ? "" : " (assumed: " + s.price->source + ")");
   } else {
     out += "; cost not known: no dated price of " + e.cluster.gpu.id + ", give --price";
   }
   out = wrapped(out);
   if (r.storage && given(e, "keep"))
-    out += wrapped(text::count(s.kept) + " checkpoints kept: " + dollars(r.storage->number()) + " of storage" +
+    out += wrapped(text::count(s.kept) + " checkpoints kept: " + text::dollars(r.storage->number()) + " of storage" +
                    assumed(e, "storage_price"));
   if (!r.energy_kwh) return out;
   constexpr double kMega = 1000;
@@ -109,7 +109,7 @@ std::string limits_text(const Estimate& e) {
                    text::seconds(*s.within) + " half of the time or more");
   if (s.budget && r.cost)
     out += wrapped(std::string(r.cost->number() <= *s.budget ? "within" : "NOT within") + " the budget of " +
-                   dollars(*s.budget) + " at the median");
+                   text::dollars(*s.budget) + " at the median");
   return out;
 }
 
@@ -120,8 +120,6 @@ const char* words(RunLoss loss) {
       "restarting",  "loading checkpoints", "waiting for nodes", "planned interruptions"};
   return kWords[static_cast<int>(loss)];
 }
-
-std::string dollars(double usd) { return "$" + text::count(usd < 100 ? std::round(usd * 100) / 100 : std::round(usd)); }
 
 std::string run_text(const Estimate& e) {
   if (!e.run) return "";

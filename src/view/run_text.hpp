@@ -12,12 +12,9 @@ std::string run_text(const Estimate& estimate);
 // "restarting": a loss in words.
 const char* words(RunLoss loss);
 
-// "$1.38M".
 // "12.3 MWh", "8.1 kWh".
 std::string energy_words(double kwh);
 // Whether limits of the run are met, a line each; empty without limits.
 std::string limits_text(const Estimate& e);
-
-std::string dollars(double usd);
 
 }  // namespace preflop

@@ -6,6 +6,7 @@
 #include "src/base/text.hpp"
 #include "src/search/why.hpp"
 #include "src/stack/stack_reader.hpp"
+#include "src/step/memory.hpp"
 #include "src/view/json.hpp"
 #include "src/view/memory_text.hpp"
 #include "src/view/run_text.hpp"
@@ -43,13 +44,13 @@ std::string verdict_words(const Estimate& e) {
   const std::string stage =
       m.stages.size() > 1 ? " on stage " + std::to_string(m.stages[m.peak_stage].stage) + ", the fullest" : "";
   if (!m.margin)
-    return "memory of this GPU not known, " + text::gib(m.stages[m.peak_stage].allocated.number()) + " needed" + stage;
+    return "memory of this GPU not known, " + text::gib(needed_at_most(m).number()) + " needed at most" + stage;
   const double margin = m.margin->number();
   if (m.host && m.host_capacity && *m.host_capacity < *m.host)
     return "DOES NOT FIT in the memory of the hosts: " + text::gib(m.host->number()) + " a node, of " +
            text::gib(m.host_capacity->number());
   const std::string needed =
-      ": " + text::gib(m.capacity->number() - margin) + " needed at most, of " + text::gib(m.capacity->number());
+      ": " + text::gib(needed_at_most(m).number()) + " needed at most, of " + text::gib(m.capacity->number());
   switch (m.verdict) {
     case Verdict::fits:
       return "FITS, " + text::gib(margin) + " to spare" + stage + needed;

@@ -5,6 +5,8 @@ import csv
 import json
 import os
 import pathlib
+import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -52,6 +54,32 @@ class Plan(unittest.TestCase):
         self.assertIn("No plan found", out)
         self.assertIn("short of memory by", out)
 
+    def test_what_is_needed_of_memory_is_one_figure(self):
+        # What the verdict goes by: of the table, of the estimate's first line, of what is to spare or short.
+        gib = lambda n: f"{n / 2**30:.1f}"
+        for stack, objective in (("megatron", "time"), ("megatron", "memory"), ("torchtitan", "time")):
+            job = ("plan", "llama3-70b", "--on", "64xh100-sxm", "--stack", stack, "--objective", objective)
+            plan = json.loads(run(*job, "--json")[1])
+            memory = [p["memory"] for p in plan["plans"]]
+            needed = [gib(m["capacity_bytes"] - m["margin_bytes"]) for m in memory]
+            rows = [line.split() for line in run(*job)[1].splitlines() if line.split()[:1] in ([str(i)] for i in range(1, 9))]
+            self.assertEqual(len(rows), len(needed))
+            for row, each in zip(rows, needed):
+                self.assertIn(each, row)
+            if objective == "memory":
+                self.assertEqual(needed, sorted(needed, key=float))
+            first = " ".join(run(*shlex.split(plan["plans"][0]["command"])[1:], "-q")[1].split())
+            self.assertIn(f"{needed[0]} GiB needed at most", first)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "bare.toml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write('gpus = 16\n[gpu]\nname = "bare"\nbf16_flops = "2000 TFLOP/s"\nmemory_bandwidth = "8 TB/s"\n')
+            job = ("llama3-8b", "--on", path, "--stack", "megatron")
+            text = run("plan", *job)[1]
+            command = shlex.split(json.loads(run("plan", *job, "--json")[1])["plans"][0]["command"])
+            first = " ".join(run(*command[1:], "-q")[1].split())
+        self.assertIn(re.search(r"([0-9.]+) GiB needed", first)[1], text)
+
     def test_where_nothing_is_legal_the_reason_leads(self):
         for words, said in ((("--tp", "7"), "tp 7"), (("--stack", "foundry", "--tp", "2"), "no tensor parallelism")):
             code, out, _ = run("plan", "llama3-8b", "--on", "8xh100-sxm", *words)
@@ -98,6 +126,7 @@ class Plan(unittest.TestCase):
     def test_a_missed_limit_says_by_how_much(self):
         job = ("plan", "llama3-8b", "--on", "8..32xh100-sxm", "--tokens", "1T")
         for words, said in ((("--within", "1d"), "--within 24.0 h"), (("--budget", "1000"), "--budget $1,000"),
+                            (("--budget", "12.5"), "--budget $12.5"),
                             (("--max-memory", "4GiB"), "--max-memory 4.0 GiB")):
             code, out, _ = run(*job, *words)
             self.assertEqual(code, 3, words)
