@@ -12,19 +12,27 @@
 #include "src/run/estimate.hpp"
 #include "src/run/forecast.hpp"
 #include "src/search/seed.hpp"
+#include "src/step/memory.hpp"
 
 namespace preflop {
 
 namespace {
 
-// Do two plans differ in what a table of plans shows? Of those that do not, the best stands for all.
-bool same_shape(const Recipe& a, const Recipe& b) {
+// Do two plans differ in what a table of plans shows? Of those that do not, the best stands for all. Stages of sharding
+// that share nothing and cost the same are one plan: ranked alike, the lowest comes first.
+struct Shape {
+  Recipe recipe;
+  Priced priced;
+};
+bool same_shape(const Model& model, const Shape& a, const Shape& b) {
   const auto shape = [](const Recipe& r) {
     const Layout& l = r.layout;
-    return std::tuple(l.tp, l.cp, l.pp, l.vpp, l.dp, l.ep, l.etp, l.zero, r.micro_batch, r.recompute.kind,
-                      r.recompute.modules);
+    return std::tuple(l.tp, l.cp, l.pp, l.vpp, l.dp, l.ep, l.etp, r.micro_batch, r.recompute.kind, r.recompute.modules);
   };
-  return shape(a) == shape(b);
+  const auto costs = [](const Priced& p) { return std::tuple(p.seconds, p.needed, p.device); };
+  const Layout &x = a.recipe.layout, &y = b.recipe.layout;
+  const bool one_stage = x.zero == y.zero || (!can_shard(model, x) && costs(a.priced) == costs(b.priced));
+  return one_stage && shape(a.recipe) == shape(b.recipe);
 }
 
 }  // namespace
@@ -81,14 +89,17 @@ Result<std::unique_ptr<Offer>> pose_offer(const Request& request, const Catalogu
 
 Result<std::vector<Estimate>> best_of(const Offer& offer, const PlanLimits& limits, std::size_t top,
                                       SharedDraws& draws) {
-  std::vector<Recipe> shapes;
+  std::vector<Shape> shapes;
   std::vector<Estimate> out;
   for (const Found& found : offer.found.best) {
     if (out.size() == top) break;
     const auto recipe = recipe_at(offer.question, offer.space, offer.space.position(found.priced.ordinal));
-    if (!recipe || std::any_of(shapes.begin(), shapes.end(), [&](const Recipe& r) { return same_shape(r, *recipe); }))
-      continue;
-    shapes.push_back(*recipe);
+    if (!recipe) continue;
+    const Shape shape{*recipe, found.priced};
+    const auto known = [&](const Shape& s) { return same_shape(*offer.question.model, s, shape); };
+    const bool again = std::any_of(shapes.begin(), shapes.end(), known);
+    shapes.push_back(shape);  // again, too: what costs as much as this one does not as the best of its shape
+    if (again) continue;
     auto e = estimate_of(offer, found, draws, out.empty() || limits.within || limits.budget);
     if (!e) return e.error();
     if (miss_of_run(*e, limits).times <= 1) out.push_back(std::move(e).value());

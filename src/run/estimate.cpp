@@ -41,8 +41,7 @@ void warn_of_host(EstimateOf<N>& out, const Analysed& a, const Cluster& cluster)
 // ZeRO or FSDP over one rank (in a layout of tp and pp often so) is expected to save memory, and saves none.
 void warn_of_sharding(std::vector<std::string>& out, const Analysed& a) {
   const Layout& l = a.recipe.layout;
-  const bool alone = shard_group(l, false) == 1 && (!has_experts(*a.model) || shard_group(l, true) == 1);
-  if (l.zero > 0 && alone && a.recipe.given.contains("zero"))
+  if (l.zero > 0 && !can_shard(*a.model, l) && a.recipe.given.contains("zero"))
     out.push_back("--zero " + std::to_string(l.zero) + " shards nothing: one rank holds each state (dp x cp is " +
                   std::to_string(l.dp * l.cp) + ")");
 }

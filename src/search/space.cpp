@@ -41,7 +41,9 @@ std::vector<Recompute> policies_beside_offload(const Stack& stack, const Offload
 
 std::vector<Recompute> policies(const Model& model, const Stack& stack) {
   std::vector<Recompute> out = {{RecomputeKind::none, 0, {}}};
-  if (!stack.selective.empty()) out.push_back({RecomputeKind::selective, 0, {}});
+  const auto by_name = [&](const Segment& s) { return s.name == stack.selective && s.touches(model); };
+  if (std::any_of(stack.segments.begin(), stack.segments.end(), by_name))
+    out.push_back({RecomputeKind::selective, 0, {}});
   std::vector<std::string> cheap;  // checkpoints without output, all together
   for (const Segment& s : stack.segments) {
     if (s.compiled || s.name == "full" || !s.touches(model)) continue;

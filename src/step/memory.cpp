@@ -264,6 +264,10 @@ std::int64_t shard_group(const Layout& l, bool expert) {
   return l.hsdp > 0 ? std::min(l.hsdp, whole) : whole;
 }
 
+bool can_shard(const Model& model, const Layout& l) {
+  return shard_group(l, false) > 1 || (has_experts(model) && shard_group(l, true) > 1);
+}
+
 int communicators(const Layout& l) {
   return (l.tp > 1 ? 1 : 0) + (l.cp > 1 ? 1 : 0) + (l.dp * l.cp > 1 ? 1 : 0) + (l.pp > 1 ? 1 : 0) + (l.ep > 1 ? 1 : 0) +
          (l.etp > 1 ? 1 : 0);

@@ -91,6 +91,8 @@ bool host_short(const MemoryEstimate<N>& m) {
 // How many ranks share the states of a weight: those of dp x cp; of an expert's weight those left beside ep
 // and etp (the world of a stage is the same for both); at most hsdp of them.
 std::int64_t shard_group(const Layout& layout, bool expert);
+// Does a stage of sharding have several ranks to share a state between?
+bool can_shard(const Model& model, const Layout& layout);
 // Reserved memory over allocated; and does this moment's working set (logits and transients) add to what is
 // reserved at the peak of another moment? Where the peak is the optimizer step and any does, so does the most
 // that is kept for the backward pass at those moments.

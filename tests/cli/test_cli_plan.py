@@ -80,6 +80,24 @@ class Plan(unittest.TestCase):
             first = " ".join(run(*command[1:], "-q")[1].split())
         self.assertIn(re.search(r"([0-9.]+) GiB needed", first)[1], text)
 
+    def test_one_plan_is_listed_once(self):
+        # Nothing is sharded where one rank holds each state, nothing recomputed where no layer has the part.
+        jobs = (("llama3-8b", "--on", "8xh100-sxm", "--tp", "8"), ("llama3-8b", "--on", "8xh100-sxm", "--tp", "8", "--objective", "memory"),
+                ("mamba2-2.7b", "--on", "8xh100-sxm"), ("mixtral-8x7b", "--on", "32xh100-sxm", "--dp", "1", "--objective", "memory"))
+        for job in jobs:
+            plan = json.loads(run("plan", *job, "--stack", "megatron", "--top", "8", "--json")[1])
+            self.assertEqual(len(plan["plans"]), 8, job)
+            rows = [(p["step"]["seconds"], p["memory"]["peak_device_bytes"], tuple(p["recipe"][k] for k in ("tp", "pp", "vpp", "ep", "etp", "micro_batch")))
+                    for p in plan["plans"]]
+            self.assertEqual(len(set(rows)), len(rows), job)
+            for p in plan["plans"]:
+                r = p["recipe"]
+                if r["dp"] * r["cp"] == 1 and (r["ep"] * r["etp"] == r["tp"] or "mixtral" not in job[0]):
+                    self.assertEqual(r["zero"], 0, job)
+        # A stage that is given is kept.
+        given = json.loads(run("plan", *jobs[0], "--stack", "megatron", "--zero", "1", "--json")[1])
+        self.assertEqual({p["recipe"]["zero"] for p in given["plans"]}, {1})
+
     def test_where_nothing_is_legal_the_reason_leads(self):
         for words, said in ((("--tp", "7"), "tp 7"), (("--stack", "foundry", "--tp", "2"), "no tensor parallelism")):
             code, out, _ = run("plan", "llama3-8b", "--on", "8xh100-sxm", *words)
