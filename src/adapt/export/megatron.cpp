@@ -309,10 +309,11 @@ Result<Exported> export_megatron(const Problem& p, const Request& request) {
   if (r.precision != "fp16" && r.precision != "fp32") carried.emplace_back("grad_dtype");
   if (keeps_narrow_states(r)) carried.emplace_back("moment_dtype");
   s.out.text += rest_line(p, request, carried, s.out.left_out);
-  s.out.text += "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
-  s.out.text += "torchrun --nnodes " + num(p.cluster.nodes()) + " --nproc_per_node " + num(node) +
-                " --rdzv_backend c10d --rdzv_endpoint \"${HEAD_NODE:-localhost}:29500\" " +
-                (hybrid ? "pretrain_mamba.py" : "pretrain_gpt.py");
+  s.out.text += "set -euo pipefail\nexport CUDA_DEVICE_MAX_CONNECTIONS=1\n";
+  s.out.text +=
+      "torchrun --nnodes " + num(p.cluster.nodes()) + " --nproc_per_node " + num(node) +
+      " --rdzv_backend c10d --rdzv_id \"${SLURM_JOB_ID:-preflop}\" --rdzv_endpoint \"${HEAD_NODE:-localhost}:29500\" " +
+      (hybrid ? "pretrain_mamba.py" : "pretrain_gpt.py");
   if (Status ok = model_options(s, p.architecture); !ok) return ok.error();
   if (experts_of(p.architecture) != nullptr) expert_options(s, p.architecture, r);
   if (r.mtp > 0) s.size("--mtp-num-layers", r.mtp);

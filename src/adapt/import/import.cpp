@@ -109,6 +109,27 @@ Result<Request> import_result(std::string_view text, const std::string& file, st
   return out;
 }
 
+void make_way(Request& file, const Request& given) {
+  const auto has = [](const Request& r, const char* key) { return r.keys.contains(key); };
+  const auto is = [](const Request& r, const char* key, std::string_view value) {
+    const auto at = r.keys.find(key);
+    return at != r.keys.end() && at->second == value;
+  };
+  const bool mesh = has(given, "tp") || has(given, "pp") || has(given, "cp");
+  // Without a cluster of its own, dp says how many GPUs there are.
+  if (!file.on.empty() && (mesh || !given.on.empty())) file.keys.erase("dp");
+  if (has(given, "pp") || has(given, "vpp") || !given.model.empty()) file.keys.erase("layers_per_stage");
+  const bool no_pipeline = is(given, "pp", "1");
+  if (no_pipeline) file.keys.erase("vpp");
+  const bool chunks = has(given, "vpp") && !is(given, "vpp", "1");
+  if (no_pipeline || (chunks && is(file, "schedule", "1f1b")) ||
+      (is(given, "vpp", "1") && is(file, "schedule", "interleaved")))
+    file.keys.erase("schedule");
+  if (is(given, "tp", "1")) file.keys.erase("sp");
+  // Experts that are cut as the rest stay so.
+  if (has(given, "tp") && has(file, "tp") && is(file, "etp", file.keys.at("tp"))) file.keys.erase("etp");
+}
+
 std::string whole_layers(const std::string& method, const std::string& layers) {
   if (method == "block") return "full:" + layers;
   return layers.empty() || layers == "1" ? "full" : "full:uniform:" + layers;

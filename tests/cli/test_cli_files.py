@@ -1,0 +1,166 @@
+"""export and --from: files that other programs accept, and that say again what they were made of."""
+
+import ast
+import csv
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+PREFLOP = os.environ["PREFLOP"]
+
+
+def run(*args, check=None):
+    done = subprocess.run([PREFLOP, *args], capture_output=True, text=True, timeout=300)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Files(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.plan = os.path.join(self.folder, "plan.json")
+        code, _, err = run("estimate", "llama3-70b", "--on", "64xh100-sxm", "--tp", "8", "--pp", "4", "--vpp", "5", "-o", self.plan)
+        self.assertEqual((code, err), (0, ""))
+
+    def test_scripts_are_shell(self):
+        for form in ("megatron", "slurm"):
+            code, out, err = run("export", self.plan, "--to", form)
+            self.assertEqual((code, err), (0, ""))
+            path = os.path.join(self.folder, form + ".sh")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(out)
+            self.assertEqual(subprocess.run(["bash", "-n", path]).returncode, 0)
+            if shutil.which("shellcheck"):
+                self.assertEqual(subprocess.run(["shellcheck", path]).returncode, 0)
+
+    def batch_job(self, torchrun, with_run=True):
+        """job.sbatch in a cluster of stand-ins: srun starts its command once a node, torchrun says what it was told."""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        for form, name in (("slurm", "job.sbatch"), ("megatron", "run.sh")):
+            if name == "job.sbatch" or with_run:
+                self.assertEqual(run("export", self.plan, "--to", form, "-o", os.path.join(folder, name))[0], 0)
+        with open(os.path.join(folder, "job.sbatch"), encoding="utf-8") as file:
+            asked = dict(re.findall(r"^#SBATCH (--[a-z-]+)(?:=(.*))?$", file.read(), re.M))
+        nodes = [f"node{i:03}" for i in range(int(asked["--nodes"]))]
+        stands = {"scontrol": "printf '%s\\n' " + " ".join(nodes) + "\n",
+                  "srun": 'echo "srun $*" >> log\nwhile [[ $1 == --* ]]; do shift; done\nworst=0\n'
+                          'for SLURM_NODEID in ' + " ".join(map(str, range(len(nodes)))) + '; do\n'
+                          '  export SLURM_NODEID\n  "$@" || worst=1\ndone\nexit $worst\n',
+                  "torchrun": 'echo "torchrun $* master=${MASTER_ADDR:-none}:${MASTER_PORT:-none}" >> log\n' + torchrun + "\n"}
+        for name, body in stands.items():
+            path = os.path.join(folder, name)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("#!/bin/bash\n" + body)
+            os.chmod(path, 0o755)
+        env = {**os.environ, "PATH": folder + ":" + os.environ["PATH"], "SLURM_JOB_NODELIST": "node[000-999]", "SLURM_JOB_ID": "77"}
+        env.pop("MASTER_ADDR", None)
+        done = subprocess.run(["bash", "job.sbatch"], cwd=folder, env=env, capture_output=True, text=True, timeout=60)
+        log = pathlib.Path(folder, "log")
+        return done, asked, nodes, log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+
+    def test_a_batch_job_starts_one_launcher_a_node(self):
+        done, asked, nodes, log = self.batch_job("exit 0")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((asked["--ntasks-per-node"], asked["--gpus-per-node"], len(nodes)), ("1", "8", 8))
+        steps = [line for line in log if line.startswith("srun ")]
+        self.assertEqual(len(steps), 1)
+        # The first task that fails ends the others, and the launcher's processes have all cores of the node.
+        self.assertIn("--kill-on-bad-exit=1", steps[0])
+        self.assertIn("--cpu-bind=none", steps[0])
+        launched = [line for line in log if line.startswith("torchrun ")]
+        self.assertEqual(len(launched), len(nodes))
+        for line in launched:
+            self.assertIn(f"--nnodes {len(nodes)} --nproc_per_node {asked['--gpus-per-node']} ", line)
+            self.assertIn(f"--rdzv_endpoint {nodes[0]}:29500 ", line)
+            self.assertIn("--rdzv_id 77 ", line)
+            self.assertTrue(line.endswith(f"master={nodes[0]}:29500"), line)
+
+    def test_a_batch_job_fails_with_its_first_error(self):
+        self.assertNotEqual(self.batch_job('[[ $SLURM_NODEID != 3 ]]')[0].returncode, 0)
+        done, _, _, log = self.batch_job("exit 0", with_run=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("run.sh", done.stderr)
+        self.assertEqual(log, [])  # before any node is started
+
+    def test_python_is_python(self):
+        for form in ("megatron-bridge",):
+            code, out, err = run("export", self.plan, "--to", form)
+            self.assertEqual((code, err), (0, ""))
+            compile(out, form, "exec")
+
+    def test_python_assigns_known_options_only(self):
+        table = pathlib.Path(__file__).resolve().parents[2] / "data/launch_options.csv"
+        with open(table, encoding="utf-8", newline="") as file:
+            known = {(r["format"], r["option"]): r for r in csv.DictReader(file)}
+        jobs = (("megatron-bridge", "llama3-70b", "megatron", "--tp 4 --pp 4 --vpp 5 --recompute selective"),
+                ("megatron-bridge", "deepseek-v3", "megatron", "--tp 2 --pp 8 --ep 8 --recompute moe_act,mla_up_proj"),
+                ("megatron-bridge", "llama3-8b", "megatron-fsdp", "--zero 3"),
+                ("torchtitan", "llama3-8b", "torchtitan", "--tp 2 --pp 2 --cp 2"))
+        for form, model, stack, words in jobs:
+            code, out, err = run("estimate", model, "--on", "256xh100-sxm", "--stack", stack, *words.split(), "--json")
+            self.assertEqual((code, err), (0, ""))
+            path = os.path.join(self.folder, "job.json")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(out)
+            code, out, err = run("export", path, "--to", form)
+            self.assertEqual((code, err), (0, ""), model)
+            assigned = 0
+            for node in ast.walk(ast.parse(out)):
+                if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute):
+                    continue
+                option = ast.unparse(node.targets[0]).split(".", 1)[1]
+                if option == "model":  # the model's own, read off its config
+                    continue
+                row = known.get((form, option))
+                self.assertIsNotNone(row, f"{form}: {option}")
+                assigned += 1
+                if not isinstance(node.value, (ast.Constant, ast.List)):
+                    continue
+                value = ast.literal_eval(node.value)
+                if row["type"] in ("int", "bool", "str", "float"):
+                    self.assertEqual(type(value).__name__, row["type"], option)
+                if row["choices"] and isinstance(value, str):
+                    self.assertIn(value, row["choices"].split("|"), option)
+            self.assertGreater(assigned, 8, model)
+
+    def test_from_a_script_is_the_same_estimate(self):
+        script = os.path.join(self.folder, "run.sh")
+        self.assertEqual(run("export", self.plan, "--to", "megatron", "-o", script)[0], 0)
+        code, out, err = run("estimate", "--from", script, "--json")
+        self.assertEqual((code, err), (0, ""))
+        with open(self.plan, encoding="utf-8") as file:
+            first = json.load(file)
+        self.assertEqual(json.loads(out)["step"]["seconds"], first["step"]["seconds"])
+
+    def test_a_plan_of_a_config_is_exported_beside_it(self):
+        config, plan = os.path.join(self.folder, "config.json"), os.path.join(self.folder, "of_config.json")
+        with open(config, "w", encoding="utf-8") as file:
+            json.dump({"architectures": ["LlamaForCausalLM"], "hidden_size": 1024, "intermediate_size": 4096,
+                       "num_attention_heads": 16, "num_hidden_layers": 8, "vocab_size": 32000,
+                       "max_position_embeddings": 4096}, file)
+        self.assertEqual(run("estimate", config, "--on", "8xh100-sxm", "--tp", "2", "-o", plan)[0], 0)
+        code, out, err = run("export", plan, "--to", "megatron")
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("--num-layers 8", " ".join(out.split()))
+        os.remove(config)
+        code, _, err = run("export", plan, "--to", "megatron")
+        self.assertEqual(code, 2)
+        self.assertIn("there is no file", err)
+
+    def test_compare_lists_what_differs(self):
+        other = os.path.join(self.folder, "other.json")
+        run("estimate", "llama3-70b", "--on", "64xh100-sxm", "--tp", "4", "--pp", "4", "-o", other)
+        code, out, _ = run("compare", self.plan, other)
+        self.assertEqual(code, 0)
+        self.assertIn("recipe.tp", out)
+        self.assertTrue(all(len(line) <= 80 for line in out.splitlines()))
+        self.assertEqual(run("compare", self.plan, self.plan)[1], "A and B are the same.\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
