@@ -55,10 +55,32 @@ std::string shell_word(const std::string& word) {
   return out + "'";
 }
 
+namespace {
+
+std::string model_and_cluster(const Request& request) {
+  return shell_word(model_word(request)) + " --on " + shell_word(request.cluster ? request.cluster->where : request.on);
+}
+
+std::string assumptions(const Request& request) {
+  std::string out;
+  for (const auto& [key, value] : request.assume) out += " --assume " + shell_word(key + "=" + value);
+  return out;
+}
+
+}  // namespace
+
+std::string plan_command(const Request& request, const std::string& stack) {
+  std::string out = "preflop plan " + model_and_cluster(request) + " --stack " + shell_word(stack);
+  for (const Key& key : request_keys()) {
+    const std::string* given = text_of(request, key.name);
+    if (given != nullptr && std::string_view(key.name) != "stack") out += flag_words(key, *given);
+  }
+  return out + assumptions(request);
+}
+
 std::string command_line(const Offer& offer, const Recipe& recipe) {
   const Request& request = offer.request;
-  std::string out = "preflop estimate " + shell_word(model_word(request)) + " --on " +
-                    shell_word(request.cluster ? request.cluster->where : request.on);
+  std::string out = "preflop estimate " + model_and_cluster(request);
   const auto words = recipe_words(recipe);
   for (const Key& key : request_keys()) {
     const std::string k = key.name;
@@ -72,8 +94,7 @@ std::string command_line(const Offer& offer, const Recipe& recipe) {
       out += flag_words(key, *given);
     }
   }
-  for (const auto& [key, value] : request.assume) out += " --assume " + shell_word(key + "=" + value);
-  return out;
+  return out + assumptions(request);
 }
 
 std::vector<std::string> command_lines(const std::vector<Estimate>& plans,

@@ -13,6 +13,9 @@ namespace preflop {
 // `estimate` takes by itself. The batch in sequences and the stack by name always: their defaults go by the layout.
 std::string command_line(const Offer& offer, const Recipe& recipe);
 
+// "preflop plan MODEL --on .. --stack ..": what the request gave, on this stack.
+std::string plan_command(const Request& request, const std::string& stack);
+
 // Of every plan that one of the offers made; empty for others.
 std::vector<std::string> command_lines(const std::vector<Estimate>& plans,
                                        const std::vector<std::unique_ptr<Offer>>& offers);

@@ -71,6 +71,22 @@ std::vector<std::string> precisions_here(const Stack& stack, const Gpu& gpu) {
   return out;
 }
 
+namespace {
+
+// What the chip runs and the stack does not; an unknown name is refused where it is read.
+Status precision_of_stack(const Request& request, const Stack& stack, const Gpu& gpu) {
+  const std::string* precision = text_of(request, "precision");
+  if (precision == nullptr) return Nothing{};
+  const auto has = [&](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), *precision) != names.end();
+  };
+  if (!has(known_precisions()) || has(stack.precision_names())) return Nothing{};
+  return Error{"--precision", "stack " + stack.full_name() + " does not run " + *precision,
+               text::list(precisions_here(stack, gpu))};
+}
+
+}  // namespace
+
 Result<GpuDefaults> with_gpu_defaults(const Request& request, const Stack& stack, const Gpu& gpu) {
   GpuDefaults out{request, {}};
   if (text_of(request, "precision") == nullptr && !runs("bf16", gpu)) {
@@ -80,6 +96,7 @@ Result<GpuDefaults> with_gpu_defaults(const Request& request, const Stack& stack
   if (const std::string* precision = text_of(request, "precision"); precision != nullptr && !runs(*precision, gpu))
     return Error{"--precision", *precision + " does not run on " + gpu.id + " (" + gpu.arch + ")",
                  text::list(precisions_here(stack, gpu))};
+  if (Status s = precision_of_stack(request, stack, gpu); !s) return s.error();
   if (const std::string* text = text_of(request, "attention")) {
     const auto kernel = attention_kernel_of(*text);
     if (!kernel || runs(*kernel, gpu)) return out;  // an unknown name is refused where it is read

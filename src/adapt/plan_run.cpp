@@ -278,6 +278,11 @@ Status PlanRun::Work::finish() {
     const std::string gain = wants_speed(asked.objective) ? gain_of_batch(*o, first) : "";
     if (!gain.empty()) plan.gains.push_back(gain);
     if (asked.objective == Objective::seq) say_longest(*o, first);
+    // The command of that note has no limits of memory.
+    if (by_seconds && !opens && !asked.limits.max_memory && !asked.limits.allow_tight) {
+      const std::string alone = gain_alone(offers, plan, asked, catalogues);
+      if (!alone.empty()) plan.notes.push_back(alone);
+    }
   }
   if (missed) {
     std::vector<const Cluster*> among = {&missed->cluster};

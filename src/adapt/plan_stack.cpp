@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "src/adapt/command_line.hpp"
 #include "src/adapt/recipe_keys.hpp"
 #include "src/base/text.hpp"
+#include "src/machine/cluster.hpp"
 
 namespace preflop {
 
@@ -66,6 +68,37 @@ std::string share_stack(std::vector<Request>& clusters, const Catalogues& catalo
   for (const std::string& stack : stacks)
     out += (out.empty() ? "" : "; ") + clusters_of(own, stack, clusters) + " on " + stack;
   return "No default stack runs on all clusters, so the software differs, too: " + out + ".";
+}
+
+std::string gain_alone(const std::vector<std::unique_ptr<Offer>>& offers, const Plan& plan, const PlanAsk& asked,
+                       const Catalogues& catalogues) {
+  constexpr double kWorthSaying = 0.005;
+  const auto seconds_of_token = [](double seconds, const Recipe& r) {
+    return seconds / (static_cast<double>(r.global_batch) * static_cast<double>(r.seq));
+  };
+  double most = kWorthSaying;
+  std::string out;
+  for (const auto& offer : offers) {
+    const auto shown = std::find_if(plan.clusters.begin(), plan.clusters.end(), [&](const Estimate& e) {
+      return same_cluster(e.cluster, offer->question.cluster);
+    });
+    if (offer->request.default_stack.empty() || shown == plan.clusters.end() || !shown->step || shown->recipe.mfu)
+      continue;
+    Request alone = offer->request;
+    alone.default_stack.clear();
+    const auto own = pose_offer(alone, catalogues);
+    if (!own || (*own)->question.stack == offer->question.stack) continue;
+    const Question& q = (*own)->question;
+    const SearchResult found = search_all(q, (*own)->space, {Objective::time, step_limits(asked, q), 1});
+    if (found.best.empty() || !(found.best.front().priced.seconds > 0)) continue;
+    const double less = 1 - seconds_of_token(found.best.front().priced.seconds, q.recipe) /
+                                seconds_of_token(shown->step->seconds.number(), shown->recipe);
+    if (!(less > most)) continue;
+    most = less;
+    out = as_written(offer->request) + " alone is given " + q.stack->full_name() + ", on which its best plan takes " +
+          text::percent(less) + " less time for a token: " + plan_command(offer->request, q.stack->full_name()) + ".";
+  }
+  return out;
 }
 
 }  // namespace preflop

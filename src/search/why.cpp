@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "src/base/text.hpp"
+#include "src/machine/cluster.hpp"
 #include "src/run/estimate.hpp"
 #include "src/search/plan.hpp"
 #include "src/step/memory.hpp"
@@ -186,7 +187,11 @@ std::vector<std::string> explain_plan(const Question& q, const std::vector<Estim
     const std::string memory = options.objective == Objective::memory && more != 0
                                    ? "; " + text::gib(std::abs(more)) + (more > 0 ? " more" : " less") + " a GPU"
                                    : "";
-    out.push_back("Against the next, " + describe(plans[1].recipe) + ": " +
+    const Cluster &ours = best.cluster, &theirs = plans[1].cluster;
+    const std::string there = same_cluster(ours, theirs) ? ""
+                                                         : text::grouped(theirs.gpus) + " x " +
+                                                               machine_name(theirs, {&ours, &theirs}) + " at ";
+    out.push_back("Against the next, " + there + describe(plans[1].recipe) + ": " +
                   (difference.empty() ? "the same step" : difference) + memory + ".");
   }
   for (const auto& [axis, times] : {std::pair("tp", 2), std::pair("pp", 2), std::pair("vpp", 2), std::pair("cp", 2),

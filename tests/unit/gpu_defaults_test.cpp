@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "src/adapt/recipe_keys.hpp"
+
 namespace preflop {
 namespace {
 
@@ -91,6 +93,34 @@ TEST(GpuDefaults, APrecisionThatTheChipLacksIsRefused) {
   EXPECT_EQ(refused["bf16"], 3);  // V100, twice, and T4
   EXPECT_GT(refused["fp8-delayed"], 10);
   EXPECT_GT(refused["nvfp4"], refused["mxfp8"]);  // MI355X has blocks of fp8, and no NVFP4
+}
+
+// Whoever refuses a precision, the chip or the stack, offers only what both run.
+TEST(GpuDefaults, APrecisionThatIsOfferedRuns) {
+  int by_stack = 0;
+  for (const char* on : {"1xv100-32", "1xa100-80", "1xh100-sxm", "1xb200", "1xmi300x", "1xmi355x", "1xrtx4090"}) {
+    for (const Stack& stack : catalogues().stacks.all()) {
+      if (!stack.generation.empty()) continue;
+      const auto runs = [&](const std::string& precision) {
+        return posed(on, stack.name.c_str(), {{"precision", precision}});
+      };
+      for (const char* precision : {"bf16", "fp16", "fp8-delayed", "fp8-rowwise", "mxfp8", "nvfp4"}) {
+        const auto p = runs(precision);
+        if (p || p.error().where != "--precision") continue;
+        by_stack += p.error().what.starts_with("stack ") ? 1 : 0;
+        std::string offered = p.error().valid;
+        for (const std::string word : {" or ", ", "}) {
+          for (std::size_t at = 0; (at = offered.find(word, at)) != std::string::npos;)
+            offered.replace(at, word.size(), ",");
+        }
+        for (const std::string& one : parts_of(offered)) {
+          const auto other = runs(one);
+          if (!other) EXPECT_NE(other.error().where, "--precision") << on << ": " << p.error().text();
+        }
+      }
+    }
+  }
+  EXPECT_GT(by_stack, 5);
 }
 
 TEST(GpuDefaults, TheRefusalSaysWhatRunsThere) {
