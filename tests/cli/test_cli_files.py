@@ -128,6 +128,40 @@ class Files(unittest.TestCase):
                     self.assertIn(value, row["choices"].split("|"), option)
             self.assertGreater(assigned, 8, model)
 
+    def test_older_names_of_a_toml_are_refused_by_name(self):
+        base = '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n{}\n[parallelism]\n{}\n{}'
+        path = os.path.join(self.folder, "train.toml")
+
+        def refusal(training="", parallelism="", more=""):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(base.format(training, parallelism, more))
+            return run("estimate", "llama3-8b", "--from", path, "--on", "8xh100-sxm")
+
+        for words, named, valid in (
+            ({"more": "[experimental]\npipeline_parallel_degree = 2\n"}, "experimental.pipeline_parallel_degree = 2", "parallelism.pipeline_parallel_degree"),
+            ({"more": "[experimental]\ncontext_parallel_degree = 4\n"}, "experimental.context_parallel_degree = 4", "parallelism.context_parallel_degree"),
+            ({"training": "tensor_parallel_degree = 2"}, "training.tensor_parallel_degree = 2", "parallelism.tensor_parallel_degree"),
+            ({"training": "data_parallel_degree = 8"}, "training.data_parallel_degree = 8", "flags"),
+            ({"parallelism": "pipeline_parallel_microbatches = 4"}, "parallelism.pipeline_parallel_microbatches = 4", "flags"),
+            ({"more": "[float8]\nenable_float8_linear = true\n"}, "float8.enable_float8_linear = true", "flags"),
+        ):
+            code, _, err = refusal(**words)
+            self.assertEqual(code, 2, words)
+            self.assertRegex(err, "^preflop: --from: " + re.escape(named) + ".* is not read; .*" + re.escape(valid))
+            self.assertEqual(err.count("\n"), 1)
+        # Of size 1, off, or about something else they say nothing; what is read stays read.
+        for words in ({"more": "[experimental]\npipeline_parallel_degree = 1\nenable_async_tensor_parallel = false\n"},
+                      {"more": "[validation]\nlocal_batch_size = 8\n[float8]\nenable_fsdp_float8_all_gather = true\nfilter_fqns = ['output']\n"},
+                      {"parallelism": 'enable_async_tensor_parallel = true\ncontext_parallel_rotate_method = "allgather"'},
+                      {"parallelism": 'tensor_parallel_degree = 2\npipeline_parallel_schedule = "1F1B"'}):
+            self.assertIn(refusal(**words)[0], (0, 3), (words, refusal(**words)[2]))
+        # A list that names converters changes the numerics.
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(base.replace('flavor = "8B"', 'flavor = "8B"\nconverters = ["float8"]').format("", "", ""))
+        code, _, err = run("estimate", "llama3-8b", "--from", path, "--on", "8xh100-sxm")
+        self.assertEqual(code, 2)
+        self.assertIn("model.converters = float8", err)
+
     def test_from_a_script_is_the_same_estimate(self):
         script = os.path.join(self.folder, "run.sh")
         self.assertEqual(run("export", self.plan, "--to", "megatron", "-o", script)[0], 0)

@@ -150,6 +150,50 @@ void read_converters(std::string_view text, Request& out) {
   }
 }
 
+// Does the name of a setting say that it cuts the model or the batch, or that it changes the numerics of products?
+bool decides(const std::string& path) {
+  constexpr std::string_view kEnds[] = {"_degree",     "batch_size",   "microbatches",         "layers_per_stage",
+                                        "less_layers", "split_points", "enable_float8_linear", "model.converters"};
+  return std::any_of(std::begin(kEnds), std::end(kEnds), [&](std::string_view end) { return path.ends_with(end); });
+}
+
+// Names moved between the releases whose configurations are TOML. One that decides something, and that is not read, is
+// refused; off, or of size 1, it decides nothing.
+Status refuse_unread(const Flat& f, const std::string& file) {
+  static const std::vector<std::string> kRead = {"parallelism.data_parallel_replicate_degree",
+                                                 "parallelism.data_parallel_shard_degree",
+                                                 "parallelism.tensor_parallel_degree",
+                                                 "parallelism.pipeline_parallel_degree",
+                                                 "parallelism.context_parallel_degree",
+                                                 "parallelism.expert_parallel_degree",
+                                                 "training.local_batch_size",
+                                                 "training.batch_size",
+                                                 "training.global_batch_size"};
+  static const std::vector<std::string> kNeutral = {"", "1", "0", "-1", "false"};
+  // How a run is watched, checked and started: nothing of its layout.
+  static const std::vector<std::string> kApart = {"validation", "metrics", "checkpoint", "profiling", "comm", "job"};
+  const auto among = [](const std::vector<std::string>& all, const std::string& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  };
+  for (const auto& [path, value] : f) {
+    const std::string section = path.substr(0, path.find('.')), key = path.substr(section.size() + 1);
+    if (!decides(path) || among(kRead, path) || among(kNeutral, value) || among(kApart, section)) continue;
+    const std::string moved = "parallelism." + key;
+    return Error{"--from", path + " = " + value + " of " + text::quoted(file) + " is not read",
+                 among(kRead, moved) ? moved : "flags that say it, and a file without it"};
+  }
+  return Nothing{};
+}
+
+// A list as one value, so that it can be named: empty where it is.
+std::string list_words(const TomlTable& table, const std::string& key) {
+  const auto words = table.find<std::vector<std::string>>(key);
+  if (!words || !words->has_value()) return "";
+  std::string out;
+  for (const std::string& word : **words) out += (out.empty() ? "" : ",") + word;
+  return out;
+}
+
 }  // namespace
 
 Result<Request> import_python(std::string_view text, const std::string& file) {
@@ -207,7 +251,8 @@ Result<Request> import_torchtitan(std::string_view text, const std::string& file
     const auto table = root->find<TomlTable>(section);
     if (!table || !table->has_value()) continue;
     for (const std::string& key : (*table)->keys()) {
-      if (const auto value = (*table)->scalar(key)) f[section + "." + key] = *value;
+      const auto value = (*table)->scalar(key);
+      f[section + "." + key] = value ? *value : list_words(**table, key);
     }
   }
   Request out;
@@ -216,6 +261,7 @@ Result<Request> import_torchtitan(std::string_view text, const std::string& file
       f.contains("training.local_batch_size") || f.contains("training.batch_size") || f.contains("training.seq_len");
   if (!known)
     return Error{"--from", text::quoted(file) + " has no [training] of torchtitan", "local_batch_size, seq_len"};
+  if (Status s = refuse_unread(f, file); !s) return s.error();
   read_degrees(f, out);
   if (whole(f, "parallelism.data_parallel_shard_degree") == 0) out.keys.erase("dp");
   put(out, "seq", whole(f, "training.seq_len"));
