@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "src/adapt/gpu_defaults.hpp"
 #include "src/adapt/recipe_keys.hpp"
 #include "src/base/text.hpp"
 #include "src/run/estimate.hpp"
 #include "src/search/why.hpp"
+#include "src/stack/chip.hpp"
 #include "src/stack/optimizer.hpp"
 #include "src/stack/stack_reader.hpp"
 

@@ -14,6 +14,7 @@
 #include "src/base/text.hpp"
 #include "src/base/units.hpp"
 #include "src/run/forecast.hpp"
+#include "src/stack/chip.hpp"
 #include "src/stack/stack_reader.hpp"
 
 namespace preflop {
@@ -342,7 +343,7 @@ Result<Problem> pose(const Request& request, const Catalogues& catalogues) {
   if (!drafted) return drafted.error();
   if (Status s = complete_layout(request, *drafted); !s) return s.error();
   auto analysed = analyse_recipe(*drafted->model, *drafted->stack, drafted->recipe);
-  if (!analysed) return analysed.error();
+  if (!analysed) return offered_here(analysed.error(), *drafted->stack, drafted->cluster.gpu);
   Problem out;
   out.architecture = std::move(drafted->architecture);
   out.model = std::move(drafted->model);

@@ -11,12 +11,6 @@
 
 namespace preflop {
 
-std::vector<std::string> known_precisions() {
-  std::vector<std::string> out = {"bf16", "fp16", "fp32"};
-  for (const std::string& scaled : scaled_precision_names()) out.push_back(scaled);
-  return out;
-}
-
 namespace {
 
 constexpr std::int64_t kLargestSize = 10'000'000;
@@ -55,7 +49,8 @@ Status read_precision(const Request& request, Recipe& recipe) {
     recipe.precision = "bf16";
     return Nothing{};
   }
-  const std::vector<std::string> known = known_precisions();
+  std::vector<std::string> known = {"bf16", "fp16", "fp32"};
+  for (const std::string& scaled : scaled_precision_names()) known.push_back(scaled);
   if (std::find(known.begin(), known.end(), *text) == known.end())
     return text::unknown_name("--precision", "precision", *text, known);
   recipe.precision = *text;

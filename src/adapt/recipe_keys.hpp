@@ -19,9 +19,6 @@ Result<std::optional<Recompute>> recompute_key(const Request& request);
 Result<std::optional<bool>> switch_key(const Request& request, std::string_view key);
 Result<std::vector<std::int64_t>> list_key(const Request& request, std::string_view key);
 
-// Every name that --precision takes, of some stack on some chip.
-std::vector<std::string> known_precisions();
-
 // What stands between the commas of a list, empty parts too.
 std::vector<std::string> parts_of(const std::string& list);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "src/base/text.hpp"
+#include "src/stack/chip.hpp"
 #include "src/stack/legality.hpp"
 
 namespace preflop {
@@ -58,7 +59,7 @@ std::uint64_t Cells::below(std::initializer_list<PlanAxis> axes) const {
 std::size_t Cells::reason_of(const Error& error, std::uint64_t ordinal) {
   const std::string text = without_numbers(error.where + ": " + error.what);
   const auto [it, fresh] = reason_index_.try_emplace(text, reasons_.size());
-  if (fresh) reasons_.push_back({text, error, 0, ordinal});
+  if (fresh) reasons_.push_back({text, offered_here(error, *question_.stack, question_.cluster.gpu), 0, ordinal});
   return it->second;
 }
 
