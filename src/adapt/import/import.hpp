@@ -24,8 +24,8 @@ Result<Request> import_torchtitan(std::string_view text, const std::string& file
 Result<Request> import_deepspeed(std::string_view text, const std::string& file);
 Result<Request> import_yaml(std::string_view text, const std::string& file);  // accelerate, nanotron
 
-// Takes out of a file's recipe what follows from others of its values, where `given` (flags; its cluster and model, too)
-// says otherwise of those: dp of the rest of the layout, the split of the pipeline, what a size of 1 leaves empty.
+// Takes out of a file's recipe what follows from others of its values, where `given` (flags; its cluster and model,
+// too) says otherwise of those: dp of the rest of the layout, the split of the pipeline, what a size of 1 leaves empty.
 void make_way(Request& file, const Request& given);
 
 // What Megatron's options of full recomputation say: block or uniform, and of how many layers.
