@@ -115,13 +115,40 @@ Json compare_json_value(const Comparison& c) {
   return {{"schema", "preflop.compare/1"}, {"a", c.what_a}, {"b", c.what_b}, {"lines", std::move(lines)}};
 }
 
+namespace {
+
+constexpr std::size_t kGaps = 6;    // between the four columns
+constexpr std::size_t kRatio = 10;  // the last one: a few digits and three decimals
+
+// Under the table: what is too long to stand beside its counterpart, such as the command line of a plan.
+std::string long_lines(const std::vector<const Comparison::Line*>& lines) {
+  std::string out;
+  for (const Comparison::Line* line : lines) {
+    out += (out.empty() ? "" : "\n") + line->path + "\n";
+    for (const auto& [label, value] : {std::pair("A", &line->a), std::pair("B", &line->b)}) {
+      std::string lead = std::string(label) + "  ";
+      for (const std::string& part : text::wrapped(*value, text::kColumns - lead.size())) {
+        out += lead + part + "\n";
+        lead = std::string(lead.size(), ' ');
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string compare_text(const Comparison& c, bool everything) {
   if (c.lines.empty()) return "A and B are the same.\n";
   std::string out = "A  " + c.what_a + "\nB  " + c.what_b + "\n\n";
   text::Table table(text::kColumns, 0);
   const auto right = text::Table::Align::right;
   table.column("").column("A", right).column("B", right).column("B / A", right);
-  std::size_t small = 0;
+  std::size_t small = 0, path = 0;
+  for (const Comparison::Line& line : c.lines) path = std::max(path, text::display_width(line.path));
+  const std::size_t room = text::kColumns - kGaps - kRatio;
+  const std::size_t widest = (room - std::min(path, room)) / 2;  // of a value, with every key in full
+  std::vector<const Comparison::Line*> apart;
   for (const Comparison::Line& line : c.lines) {
     const bool number = line.ratio > 0;
     const bool minor = number && std::abs(line.ratio - 1) < 0.001;
@@ -129,9 +156,15 @@ std::string compare_text(const Comparison& c, bool everything) {
       ++small;
       continue;
     }
-    table.row({line.path, line.a, line.b, number ? text::fixed(line.ratio, 3) : ""});
+    const bool fits = std::max(text::display_width(line.a), text::display_width(line.b)) <= widest;
+    const std::string ratio = number ? text::fixed(line.ratio, 3) : "";
+    if (fits && ratio.size() <= kRatio)
+      table.row({line.path, line.a, line.b, ratio});
+    else
+      apart.push_back(&line);
   }
-  out += table.str();
+  if (!table.empty()) out += table.str();
+  if (!apart.empty()) out += (table.empty() ? "" : "\n") + long_lines(apart) + (small > 0 ? "\n" : "");
   if (small > 0) out += "and " + std::to_string(small) + " that differ by less than 0.1 %: -v\n";
   return out;
 }

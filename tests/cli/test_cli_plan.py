@@ -265,5 +265,281 @@ class Plan(unittest.TestCase):
                 self.assertIn(said, " ".join(done[1].split()))
 
 
+class Offers(unittest.TestCase):
+    """Several clusters in one comparison."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def cluster(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def plan(self, *args, code=0):
+        done = run("plan", *args, "--json")
+        self.assertEqual((done[0], done[2]), (code, ""), args)
+        return json.loads(done[1])
+
+    def machines(self, plan):
+        return [(p["gpu"], p["platform"], p["gpus_per_node"], p["gpus"]) for p in plan["scaling"]]
+
+    def test_a_cluster_file_stands_beside_others(self):
+        path = self.cluster("ours.toml", 'gpus = 16\n[gpu]\nbase = "h100-sxm"\nname = "ours"\ntdp_watts = "500 W"\n')
+        for first, second in ((path, "32xh100-sxm"), ("32xh100-sxm", path)):
+            plan = self.plan("llama3-8b", "--on", first, "--on", second, "--stack", "megatron")
+            self.assertEqual(sorted((p["gpu"], p["gpus"]) for p in plan["scaling"]), [("h100-sxm", 32), ("ours", 16)])
+            alone = self.plan("llama3-8b", "--on", path, "--stack", "megatron")
+            ours = next(p for p in plan["scaling"] if p["gpu"] == "ours")
+            self.assertEqual(ours["step_seconds"], alone["plans"][0]["step"]["seconds"])
+        text = run("plan", "llama3-8b", "--on", path, "--on", "32xh100-sxm", "--stack", "megatron")[1]
+        self.assertIn("Best of each cluster", text)
+
+    def test_every_cluster_has_to_be_understood(self):
+        for wrong in ("64xfoo", "nope.toml", "12..64xh100-sxm", "64xh100-sxm/5"):
+            for words in ((wrong, "16xh100-sxm"), ("16xh100-sxm", wrong)):
+                code, out, err = run("plan", "llama3-8b", "--on", words[0], "--on", words[1])
+                self.assertEqual((code, out), (2, ""), words)
+                self.assertTrue(err.startswith("preflop: --on: "), err)
+
+    def test_a_cluster_that_cannot_be_asked_about_is_named(self):
+        job = ("llama3-8b", "--on", "72xgb300", "--on", "64xh100-sxm", "--tokens", "100B", "--budget", "100k")
+        plan = self.plan(*job)
+        self.assertTrue(any(n.startswith("72xgb300 is left out: --budget: no dated price") for n in plan["notes"]))
+        self.assertIn("72xgb300 is left out", run("plan", *job)[1])
+        self.assertEqual(run("plan", *job[:3], *job[5:])[0], 2)  # alone
+
+    def test_the_same_gpu_on_two_platforms_is_two_clusters(self):
+        job = ("llama3-70b", "--stack", "megatron", "--tokens", "100B")
+        both = ("--on", "64xgcp-a3-high", "--on", "64xoci-h100")
+        plan = self.plan(*job, *both)
+        self.assertEqual(self.machines(plan), [("h100-sxm", "gcp-a3-high", 8, 64), ("h100-sxm", "oci-h100", 8, 64)])
+        runs = [p["run"]["p50_seconds"] for p in plan["plans"]]
+        self.assertEqual(runs, sorted(runs))
+        for point in plan["scaling"]:
+            alone = self.plan(*job, "--on", f"64x{point['platform']}")
+            self.assertEqual(point["step_seconds"], alone["plans"][0]["step"]["seconds"])
+            self.assertEqual(point["cost_usd"], alone["plans"][0]["run"]["cost_usd"])
+        for e in plan["plans"]:
+            alone = self.plan(*job, "--on", f"64x{e['cluster']['platform']}", "--top", "8")
+            self.assertIn(e["step"]["seconds"], [other["step"]["seconds"] for other in alone["plans"]])
+        turned = self.plan(*job, *both[2:], *both[:2])
+        self.assertEqual(turned["plans"], plan["plans"])
+        text = run("plan", *job, *both)[1]
+        self.assertEqual(text.count("Best of each cluster"), 1)
+        for name in ("gcp-a3-high", "oci-h100"):
+            self.assertIn(name, text.split("Best of each cluster")[1])
+        self.assertTrue(all(len(line) <= 80 for line in text.splitlines()))
+
+    def test_one_cluster_by_two_names_is_one(self):
+        plan = self.plan("llama3-8b", "--on", "16xh100-sxm", "--on", "16xdgx-h100", "--on", "16xh100-sxm/4")
+        self.assertEqual(self.machines(plan), [("h100-sxm", "dgx-h100", 8, 16), ("h100-sxm", "dgx-h100", 4, 16)])
+        self.assertIn("16xdgx-h100 is the same cluster as 16xh100-sxm.", plan["notes"])
+
+    def test_an_unknown_time_is_never_best(self):
+        for order in (("64xh100-sxm", "64xrtx4090"), ("64xrtx4090", "64xh100-sxm")):
+            plan = self.plan("llama3-8b", "--on", order[0], "--on", order[1])
+            self.assertEqual([p["gpu"] for p in plan["pareto"]], ["h100-sxm"])
+            self.assertEqual({p["cluster"]["gpu"] for p in plan["plans"]}, {"h100-sxm"})
+            self.assertTrue(any("64xrtx4090" in n and "scale-up bandwidth" in n for n in plan["notes"]), plan["notes"])
+        for on in ("8xrtx4090", "64x80GB"):
+            plan = self.plan("llama3-8b", "--on", on)
+            self.assertEqual(plan["pareto"], [])
+            code, out, _ = run("plan", "llama3-8b", "--on", on)
+            self.assertEqual(code, 0)
+            self.assertNotIn("Best by time", out)
+            self.assertIn("No time is known", out)
+
+    def test_an_unknown_memory_does_not_win(self):
+        path = self.cluster("bare.toml", 'gpus = 16\ngpus_per_node = 8\n[gpu]\nname = "bare"\nbf16_flops = "2000 TFLOP/s"\n'
+                            'memory_bandwidth = "8 TB/s"\nscaleup_bandwidth = "900 GB/s"\nscaleout_bandwidth = "100 GB/s"\n')
+        plan = self.plan("llama3-8b", "--on", path, "--on", "16xh100-sxm")
+        self.assertEqual({p["gpu"] for p in plan["scaling"]}, {"h100-sxm"})
+        self.assertTrue(any(path in n and "it is left out" in n for n in plan["notes"]), plan["notes"])
+        alone = self.plan("llama3-8b", "--on", path)
+        self.assertTrue(any("nothing says that its plans fit" in n for n in alone["notes"]), alone["notes"])
+        # What has a sheet has a capacity.
+        for e in self.plan("llama3-8b", "--on", "16xgaudi3")["plans"]:
+            self.assertLess(e["memory"]["peak_device_bytes"], 128e9)
+
+    def test_a_limit_that_cannot_be_checked_is_not_met(self):
+        job = ("llama3-8b", "--on", "64xrtx4090", "--tokens", "100B")
+        for limit in (("--within", "30d"), ("--budget", "1M", "--price", "1")):
+            self.assertEqual(self.plan(*job, *limit, code=3)["plans"], [])
+            for brief in ((), ("-q",)):
+                code, out, _ = run("plan", *job, *limit, *brief)
+                self.assertEqual(code, 3)
+                self.assertIn(f"{limit[0]} cannot be checked, for no time is known: rtx4090", " ".join(out.split()))
+        plan = self.plan(*job, "--on", "64xh100-sxm", "--within", "30d")
+        self.assertEqual({p["gpu"] for p in plan["scaling"]}, {"h100-sxm"})
+        self.assertTrue(any("64xrtx4090 is left out" in n for n in plan["notes"]))
+
+    def test_one_comparison_has_one_stack(self):
+        plan = self.plan("llama3-8b", "--on", "32..128xh100-sxm", "--on", "32xb200", "--top", "50")
+        self.assertEqual({p["recipe"]["stack"].split("@")[0] for p in plan["plans"]}, {"megatron"})
+        self.assertTrue(any("one stack, megatron" in n and "torchtitan" in n for n in plan["notes"]), plan["notes"])
+        # Every cluster is what it would be alone on that stack.
+        for point in plan["scaling"]:
+            alone = self.plan("llama3-8b", "--on", f"{point['gpus']}x{point['gpu']}", "--stack", "megatron")
+            self.assertEqual(point["step_seconds"], alone["plans"][0]["step"]["seconds"])
+        # The largest decides, whatever the order, and where defaults agree there is nothing to say.
+        small = self.plan("llama3-8b", "--on", "16..64xh100-sxm", "--top", "50")
+        self.assertEqual({p["recipe"]["stack"].split("@")[0] for p in small["plans"]}, {"torchtitan"})
+        self.assertFalse(any("stack" in n for n in small["notes"]))
+        given = self.plan("llama3-8b", "--on", "64..128xh100-sxm", "--stack", "torchtitan")
+        self.assertFalse(any("stack" in n for n in given["notes"]))
+
+    def test_batches_that_differ_are_said(self):
+        plan = self.plan("llama3-8b", "--on", "48xh100-sxm", "--on", "64xh100-sxm")
+        batches = {p["gpus"]: p["recipe"]["global_batch"] for p in plan["scaling"]}
+        self.assertNotEqual(batches[48], batches[64])
+        said = [n for n in plan["notes"] if n.startswith("The batch differs")]
+        self.assertEqual(len(said), 1)
+        for n in batches.values():
+            self.assertIn(str(n), said[0])
+        same = self.plan("llama3-8b", "--on", "32xh100-sxm", "--on", "64xh100-sxm")
+        self.assertFalse(any("batch differs" in n for n in same["notes"]))
+
+    def test_the_nearest_is_compared_like_with_like(self):
+        # 8 GPUs do not hold it; 64 would run it, but for years.
+        plan = self.plan("llama3-70b", "--on", "8..64xh100-sxm", "--objective", "gpus", "--tokens", "15T", "--within",
+                         "20d", code=3)
+        self.assertEqual(plan["nearest"]["cluster"]["gpus"], 64)
+        self.assertIn("--within", plan["nearest_why"])
+        # Where none of them holds it, the one that is short by least.
+        plan = self.plan("llama3-405b", "--on", "8xh100-sxm", "--on", "16xh100-sxm", code=3)
+        self.assertEqual(plan["nearest"]["cluster"]["gpus"], 16)
+
+    def test_the_longest_that_is_tried_is_no_maximum(self):
+        job = ("llama3-8b", "--on", "64xh100-sxm", "--objective", "seq")
+        plan = self.plan(*job)
+        longest = plan["plans"][0]["recipe"]["seq"]
+        self.assertTrue(any(f"{longest:,}" in n and "longer ones may fit" in n for n in plan["notes"]), plan["notes"])
+        self.assertTrue(any("maximum is 8,192" in n for n in plan["notes"]))
+        self.assertIn(" 1 sequence of", run("plan", *job)[1])
+        short = self.plan("llama3-8b", "--on", "8xa100-40", "--objective", "seq")
+        self.assertFalse(any("may fit" in n for n in short["notes"]))
+
+
+class Files(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.plan = os.path.join(self.folder, "plan.json")
+        code, _, err = run("estimate", "llama3-70b", "--on", "64xh100-sxm", "--tp", "8", "--pp", "4", "--vpp", "5", "-o", self.plan)
+        self.assertEqual((code, err), (0, ""))
+
+    def test_scripts_are_shell(self):
+        for form in ("megatron", "slurm"):
+            code, out, err = run("export", self.plan, "--to", form)
+            self.assertEqual((code, err), (0, ""))
+            path = os.path.join(self.folder, form + ".sh")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(out)
+            self.assertEqual(subprocess.run(["bash", "-n", path]).returncode, 0)
+            if shutil.which("shellcheck"):
+                self.assertEqual(subprocess.run(["shellcheck", path]).returncode, 0)
+
+    def test_python_is_python(self):
+        for form in ("megatron-bridge",):
+            code, out, err = run("export", self.plan, "--to", form)
+            self.assertEqual((code, err), (0, ""))
+            compile(out, form, "exec")
+
+    def test_python_assigns_known_options_only(self):
+        table = pathlib.Path(__file__).resolve().parents[2] / "data/launch_options.csv"
+        with open(table, encoding="utf-8", newline="") as file:
+            known = {(r["format"], r["option"]): r for r in csv.DictReader(file)}
+        jobs = (("megatron-bridge", "llama3-70b", "megatron", "--tp 4 --pp 4 --vpp 5 --recompute selective"),
+                ("megatron-bridge", "deepseek-v3", "megatron", "--tp 2 --pp 8 --ep 8 --recompute moe_act,mla_up_proj"),
+                ("megatron-bridge", "llama3-8b", "megatron-fsdp", "--zero 3"),
+                ("torchtitan", "llama3-8b", "torchtitan", "--tp 2 --pp 2 --cp 2"))
+        for form, model, stack, words in jobs:
+            code, out, err = run("estimate", model, "--on", "256xh100-sxm", "--stack", stack, *words.split(), "--json")
+            self.assertEqual((code, err), (0, ""))
+            path = os.path.join(self.folder, "job.json")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(out)
+            code, out, err = run("export", path, "--to", form)
+            self.assertEqual((code, err), (0, ""), model)
+            assigned = 0
+            for node in ast.walk(ast.parse(out)):
+                if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute):
+                    continue
+                option = ast.unparse(node.targets[0]).split(".", 1)[1]
+                if option == "model":  # the model's own, read off its config
+                    continue
+                row = known.get((form, option))
+                self.assertIsNotNone(row, f"{form}: {option}")
+                assigned += 1
+                if not isinstance(node.value, (ast.Constant, ast.List)):
+                    continue
+                value = ast.literal_eval(node.value)
+                if row["type"] in ("int", "bool", "str", "float"):
+                    self.assertEqual(type(value).__name__, row["type"], option)
+                if row["choices"] and isinstance(value, str):
+                    self.assertIn(value, row["choices"].split("|"), option)
+            self.assertGreater(assigned, 8, model)
+
+    def test_from_a_script_is_the_same_estimate(self):
+        script = os.path.join(self.folder, "run.sh")
+        self.assertEqual(run("export", self.plan, "--to", "megatron", "-o", script)[0], 0)
+        code, out, err = run("estimate", "--from", script, "--json")
+        self.assertEqual((code, err), (0, ""))
+        with open(self.plan, encoding="utf-8") as file:
+            first = json.load(file)
+        self.assertEqual(json.loads(out)["step"]["seconds"], first["step"]["seconds"])
+
+    def test_a_plan_of_a_config_is_exported_beside_it(self):
+        config, plan = os.path.join(self.folder, "config.json"), os.path.join(self.folder, "of_config.json")
+        with open(config, "w", encoding="utf-8") as file:
+            json.dump({"architectures": ["LlamaForCausalLM"], "hidden_size": 1024, "intermediate_size": 4096,
+                       "num_attention_heads": 16, "num_hidden_layers": 8, "vocab_size": 32000,
+                       "max_position_embeddings": 4096}, file)
+        self.assertEqual(run("estimate", config, "--on", "8xh100-sxm", "--tp", "2", "-o", plan)[0], 0)
+        code, out, err = run("export", plan, "--to", "megatron")
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("--num-layers 8", " ".join(out.split()))
+        os.remove(config)
+        code, _, err = run("export", plan, "--to", "megatron")
+        self.assertEqual(code, 2)
+        self.assertIn("there is no file", err)
+
+    def test_compare_lists_what_differs(self):
+        other = os.path.join(self.folder, "other.json")
+        run("estimate", "llama3-70b", "--on", "64xh100-sxm", "--tp", "4", "--pp", "4", "-o", other)
+        code, out, _ = run("compare", self.plan, other)
+        self.assertEqual(code, 0)
+        self.assertIn("recipe.tp", out)
+        self.assertTrue(all(len(line) <= 80 for line in out.splitlines()))
+        self.assertEqual(run("compare", self.plan, self.plan)[1], "A and B are the same.\n")
+
+    def test_compare_shows_key_and_both_values(self):
+        files = {}
+        for name, words in {
+            "plan": ("plan", "llama3-8b", "--on", "8xh100-sxm"),
+            "stages": ("plan", "llama3-8b", "--on", "16xh100-sxm", "--pp", "4"),
+            "estimate": ("estimate", "llama3-8b", "--on", "8xh100-sxm", "--tp", "4"),
+            "long": ("estimate", "llama3-70b", "--on", "512xh100-sxm", "--tp", "8", "--pp", "16", "--stack", "megatron",
+                     "--layers-per-stage", "4,5,5,5,5,5,5,5,5,5,5,5,5,5,6,5", "--global-batch", "2048"),
+        }.items():
+            files[name] = os.path.join(self.folder, name + ".json")
+            self.assertEqual(run(*words, "-o", files[name])[0], 0, name)
+        for a in files:
+            for b in files:
+                if a == b:
+                    continue
+                code, out, _ = run("compare", files[a], files[b], "-v")
+                self.assertEqual(code, 0)
+                self.assertTrue(all(len(line) <= 80 for line in out.splitlines()), out)
+                flat = " ".join(out.split())
+                for line in json.loads(run("compare", files[a], files[b], "--json")[1])["lines"]:
+                    wide, under = (" ".join(f.format(**line).split()) for f in ("{path} {a} {b}", "{path} A {a} B {b}"))
+                    # A word longer than a line is broken.
+                    self.assertTrue(wide in flat or under.replace(" ", "") in flat.replace(" ", ""), (a, b, line))
+
+
 if __name__ == "__main__":
     unittest.main()
