@@ -87,7 +87,9 @@ Result<LayoutChoice> best_layout(const Question& question) {
 
 SpaceReport report(const SearchResult& result) {
   SpaceReport out{result.space, result.pruned, result.checked, result.priced, {}};
-  for (const Reason& r : result.rejected) out.rejected.push_back({r.text, r.example.text(), r.count});
+  for (const Reason& r : result.rejected) {
+    if (is_refusal(r)) out.rejected.push_back({r.text, r.example.text(), r.count});
+  }
   return out;
 }
 

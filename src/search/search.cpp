@@ -132,6 +132,8 @@ bool of_layout(const Reason& reason) {
   return !flag.starts_with("--") || std::find(kSizes.begin(), kSizes.end(), flag) != kSizes.end();
 }
 
+bool is_refusal(const Reason& reason) { return !reason.example.where.empty(); }
+
 namespace {
 
 // Where no layout is legal: sizes that the GPUs are no multiple of come last, for those that they are a multiple of are
@@ -171,6 +173,7 @@ SearchResult merge(std::vector<SearchResult> parts, std::size_t top) {
   if (out.best.empty() && !out.nearest && !out.tight && !out.slow)
     std::stable_sort(out.rejected.begin(), out.rejected.end(),
                      [](const Reason& a, const Reason& b) { return place(a) < place(b); });
+  std::stable_partition(out.rejected.begin(), out.rejected.end(), is_refusal);
   return out;
 }
 

@@ -540,6 +540,16 @@ class Files(unittest.TestCase):
                     # A word longer than a line is broken.
                     self.assertTrue(wide in flat or under.replace(" ", "") in flat.replace(" ", ""), (a, b, line))
 
+    def test_no_reason_is_that_a_layout_has_another_ordinal(self):
+        for words in (("llama3-8b", "--on", "8xh100-sxm", "--vpp", "3"), ("llama3-8b", "--on", "16xh100-sxm"),
+                      ("llama3-8b", "--on", "8xh100-sxm", "--vpp", "3", "--stack", "megatron", "--pp", "2"),
+                      ("gpt2-xl", "--on", "1xh100-sxm")):
+            for more in ((), ("--json",), ("-v",)):
+                self.assertNotIn("ordinal", run("plan", *words, *more)[1], words)
+            if "--vpp" in words:
+                out = " ".join(run("plan", *words)[1].split())
+                self.assertRegex(out, r"^No plan found: no layout is legal\. --vpp: \d+ pipeline chunks do not divide")
+
 
 if __name__ == "__main__":
     unittest.main()
