@@ -11,7 +11,11 @@
 
 namespace preflop::cli {
 
-std::vector<Flag> why_not_flags() { return asking_flags(); }
+std::vector<Flag> why_not_flags() {
+  std::vector<Flag> out = asking_flags();
+  out.push_back({"max-memory", "SIZE", "on the device: 72GiB", "search"});
+  return out;
+}
 
 namespace {
 
@@ -44,6 +48,7 @@ Result<int> run_why_not(const Args& args) {
   if (!drafted) return drafted.error();
   with.keys.emplace("stack", drafted->stack->full_name());
   PlanWords words;
+  words.max_memory = args.value("max-memory");
   if (!request->on.empty()) words.on = {request->on};
   const Result<PlanLimits> limits = limits_of(args, with, words, *catalogues);
   if (!limits) return limits.error();

@@ -28,7 +28,8 @@ WhyNot why_not(const Plan& asked, const Plan& best, const std::vector<std::strin
   WhyNot out;
   const auto usable = [](const Plan& plan) -> const Estimate* {
     if (!plan.plans.empty()) return &plan.plans.front();
-    const bool tight = plan.nearest && plan.nearest->memory.verdict == Verdict::tight;
+    const bool tight =
+        plan.nearest && plan.nearest_miss != Plan::Miss::limit && plan.nearest->memory.verdict == Verdict::tight;
     return tight ? &*plan.nearest : nullptr;
   };
   if (const Estimate* e = usable(best)) out.best = *e;

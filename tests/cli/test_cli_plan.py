@@ -550,6 +550,20 @@ class Files(unittest.TestCase):
                 out = " ".join(run("plan", *words)[1].split())
                 self.assertRegex(out, r"^No plan found: no layout is legal\. --vpp: \d+ pipeline chunks do not divide")
 
+    def test_why_not_knows_the_limit_of_memory(self):
+        asked = ("why-not", "llama3-8b", "--on", "8xh100-sxm", "--tp", "2", "--stack", "megatron")
+        free = json.loads(run(*asked, "--json")[1])
+        self.assertIn(free["verdict"], ("slower", "best"))
+        code, out, err = run(*asked, "--max-memory", "12GiB", "--json")
+        self.assertEqual((code, err), (0, ""))
+        limited = json.loads(out)
+        self.assertEqual(limited["verdict"], "short of memory")
+        self.assertIn("--max-memory 12.0 GiB", limited["because"])
+        code, out, _ = run(*asked, "--max-memory", "60GiB", "--json")
+        under = json.loads(out)
+        self.assertLessEqual(under["asked"]["memory"]["peak_device_bytes"], 60 * 2**30)
+        self.assertEqual(run(*asked, "--max-memory", "much")[0], 2)
+
 
 if __name__ == "__main__":
     unittest.main()
