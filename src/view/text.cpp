@@ -108,8 +108,8 @@ std::string recipe_text(const Estimate& e) {
                               plural(r.micro_batches(), "micro-batch", "micro-batches") + " of " +
                               std::to_string(r.micro_batch));
   out +=
-      section("Numerics", std::string(name(r.weight_dtype)) + " weights, " + name(r.grad_dtype) + " gradients, " +
-                              r.optimizer + " with " +
+      section("Numerics", r.precision + " compute, " + name(r.weight_dtype) + " weights, " + name(r.grad_dtype) +
+                              " gradients, " + r.optimizer + " with " +
                               (r.master_dtype == Dtype::none ? std::string("no master weights")
                                                              : std::string(name(r.master_dtype)) + " master weights") +
                               " and " + name(r.moment_dtype) + " moments");

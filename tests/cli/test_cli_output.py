@@ -211,6 +211,18 @@ class Output(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn(b"cannot be written", done.stderr)
 
+    def test_the_text_names_every_type_of_the_numerics(self):
+        for words in (("--precision", "fp8-tensorwise"), ("--precision", "mxfp8", "--stack", "torchtitan"), ("--precision", "fp16"),
+                      ("--precision", "fp8-delayed", "--stack", "megatron"), ("--weight-dtype", "fp32", "--stack", "textbook"),
+                      ("--moment-dtype", "bf16", "--stack", "megatron"), ()):
+            job = ("estimate", "llama3-8b", "--on", "8xb200", "--tp", "1", *words)
+            recipe = self.json(*job)["recipe"]
+            text = " ".join(self.text(*job).split())
+            said = text[text.index("Numerics"):text.index("Memory use")]
+            for key, what in (("precision", "compute"), ("weight_dtype", "weights"), ("grad_dtype", "gradients"),
+                              ("moment_dtype", "moments")):
+                self.assertIn(f"{recipe[key]} {what}", said, words)
+
 
 if __name__ == "__main__":
     unittest.main()
