@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "preflop/count.hpp"
@@ -67,6 +68,8 @@ struct Layout {
 
   std::int64_t model_parallel() const { return tp * cp * pp; }
   std::int64_t world() const { return tp * cp * pp * dp; }
+  // The order of passes that is run: of one stage every schedule is the same, a backward after each forward.
+  std::string_view order() const { return pp > 1 ? std::string_view(schedule) : "1f1b"; }
   // Ranks that hold the same experts: ep x etp x edp = tp x cp x dp.
   std::int64_t edp() const { return tp * cp * dp / (ep * etp); }
 };

@@ -61,7 +61,7 @@ Setting setting_of(const Model& model, const Stack& stack, const Recipe& recipe,
   out.capacity_factor = recipe.capacity_factor;
   if (!model.is_layer(block)) return out;
   out.in_units = recipe.recompute.units();
-  out.defers = splits_backward(recipe.layout);
+  out.defers = recipe.layout.schedule.starts_with("zb-");  // whatever pp is: a block is the same on every stage
   out.scaled = stack.precision(recipe.precision);
   // Of multi-token prediction no layer is among those that "some" speaks of (Megatron-LM
   // core/transformer/multi_token_prediction.py: block recomputation is skipped there).

@@ -15,7 +15,7 @@ constexpr std::string_view kDeferred = "kept for the gradient of a weight";
 // Micro-batches whose logits wait with the rest. All of them under gpipe; else the backward of the loss
 // follows its forward at once, also on an interleaved stage, whose `flights` are those of its layers.
 double flights_of(const Analysed& a, int block, double flights) {
-  return a.model->at_end(block) && a.recipe.layout.schedule != "gpipe" ? std::min(flights, 1.0) : flights;
+  return a.model->at_end(block) && a.recipe.layout.order() != "gpipe" ? std::min(flights, 1.0) : flights;
 }
 
 // Saved tensors of a block, `layers` layers times `flights` micro-batches each.

@@ -220,16 +220,16 @@ Status check_units(const Model& model, const Split& split, const Recompute& reco
   return Nothing{};
 }
 
-bool splits_backward(const Layout& layout) { return layout.schedule.starts_with("zb-"); }
+bool splits_backward(const Layout& layout) { return layout.order().starts_with("zb-"); }
 
 double in_flight(const Layout& layout, std::int64_t stage, std::int64_t micro_batches) {
-  if (layout.schedule == "gpipe") return static_cast<double>(micro_batches);
+  if (layout.order() == "gpipe") return static_cast<double>(micro_batches);
   // Zero-bubble (arXiv:2401.10241 section 2.3): every stage may hold what 1f1b's first one does, or twice that, and the
   // paper's search makes use of it. Its fullest stage is the second, where zb-1p measures 2, 3, 1 and 1 GiB above 1f1b
   // (table 4, four models); a micro-batch is 3.6, 3.6, 1.1 and 0.9 GiB, what its gradients of weights need 0.4 of it.
-  if (layout.schedule == "zb-h1" || layout.schedule == "zb-1p")
+  if (layout.order() == "zb-h1" || layout.order() == "zb-1p")
     return static_cast<double>(std::min(layout.pp, micro_batches));
-  if (layout.schedule == "zb-2p") return static_cast<double>(std::min(2 * layout.pp, micro_batches));
+  if (layout.order() == "zb-2p") return static_cast<double>(std::min(2 * layout.pp, micro_batches));
   if (layout.vpp == 1) return static_cast<double>(std::min(layout.pp - stage, micro_batches));
   // Interleaved 1F1B: the warm-up of rank i runs 2 (pp - i - 1) + (vpp - 1) pp chunks forward, and one
   // more before the first backward (Narayanan et al. 2021, section 2.2; Megatron-LM schedules.py).

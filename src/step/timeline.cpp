@@ -15,7 +15,7 @@ constexpr std::int64_t kMostPasses = 100'000;
 // Two fillings of the pipeline show all that happens: what follows is the same again, until it drains.
 std::int64_t micro_batches_played(const Recipe& r) {
   const std::int64_t m = r.micro_batches();
-  if (r.layout.schedule == "gpipe") return m;
+  if (r.layout.order() == "gpipe") return m;
   const std::int64_t pp = r.layout.pp;
   return std::min(m, std::max<std::int64_t>(4, 4 * pp) / pp * pp);
 }
@@ -138,7 +138,7 @@ Result<MemoryTimeline> memory_timeline(const Analysed& a, const Cluster& cluster
   const std::optional<ReplayWork> timed = replay_work(a, cluster);
   ReplayWork work = timed ? *timed : unit_work(l);
   if (splits_backward(l)) work.kept = kept_for_weights(a);
-  const Replay played = replay(l.schedule, work, out.played);
+  const Replay played = replay(l.order(), work, out.played);
   for (std::size_t i = 0; i < a.stages.size(); ++i)
     out.stages.push_back(Recorder(a, a.stages[i], timed.has_value(), out).run(played.events[i]));
   return out;

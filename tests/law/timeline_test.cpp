@@ -127,6 +127,39 @@ TEST(Timeline, GradientsOfWeightsRead32OfEach34Bytes) {
   EXPECT_EQ(run(gpt({.h = h, .a = 4, .layers = 4}), s, recipe_for(s, 512)).layer().deferred.size(), 0u);
 }
 
+// One stage has no order of passes to choose: under every schedule's name memory and time are those of 1f1b.
+TEST(Timeline, OneStageHasNoSchedule) {
+  const Architecture small = llama({.h = 256, .heads = 4, .kv = 2, .d = 64, .f = 640, .layers = 4, .vocab = 512});
+  int compared = 0;
+  for (const Stack& s : stacks().all()) {
+    Recipe r = recipe_for(s, 256);
+    r.layout.dp = 4;
+    r.layout.zero = s.zero_allowed.back();
+    r.global_batch = 32;
+    r.layout.schedule = "1f1b";
+    const Cluster cluster = cluster_of(4);
+    const Case plain = run(small, s, r);
+    const Estimate wanted = bare_estimate<double>(plain.a, cluster);
+    for (const std::string& schedule : s.schedules) {
+      if (schedule == "interleaved") continue;  // which needs virtual stages, and they a pipeline
+      SCOPED_TRACE(s.full_name() + " " + schedule);
+      r.layout.schedule = schedule;
+      const Case c = run(small, s, r);
+      const Estimate e = bare_estimate<double>(c.a, cluster);
+      EXPECT_EQ(e.memory.stages[0].device.number(), wanted.memory.stages[0].device.number());
+      ASSERT_TRUE(e.step && wanted.step);
+      EXPECT_EQ(e.step->seconds.number(), wanted.step->seconds.number());
+      const Result<MemoryTimeline> timeline = memory_timeline(c.a, cluster);
+      ASSERT_TRUE(timeline.ok());
+      double most = 0;
+      for (const MemoryPoint& p : timeline->stages[0].points) most = std::max(most, p.bytes->allocated.number());
+      EXPECT_EQ(most, e.memory.stages[0].allocated.number());
+      compared += schedule != "1f1b";
+    }
+  }
+  EXPECT_GT(compared, 3);
+}
+
 // A long steady state is played in part: the same levels, fewer repeats.
 TEST(Timeline, ALongStepIsShown) {
   const Stack& s = stack("megatron");

@@ -175,9 +175,9 @@ Schedule<N> schedule_of(const Recipe& recipe, const BlockCost& layer, double nod
   out.micro_batches = static_cast<double>(recipe.micro_batches());
   out.doublings = math::log2(std::max(nodes, 1.0));
   out.slices = math::log2(std::max(static_cast<double>(l.world()) / prices.domain, 1.0));
-  out.all_forward = l.schedule == "gpipe";
+  out.all_forward = l.order() == "gpipe";
   for (const char* name : {"zb-h1", "zb-1p", "zb-2p"}) {
-    if (l.schedule == name) out.played = name;
+    if (l.order() == name) out.played = name;
   }
   out.sent = out.hop = zero<N>();
   if (l.pp > 1) {
