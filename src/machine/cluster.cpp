@@ -158,7 +158,15 @@ Result<Cluster> named_cluster(const MachineCatalogue& catalogue, const Spec& spe
   Result<Cluster> cluster =
       build_cluster(*gpu, *platform, *gpus, per_node, kOn, fmt::format("{}x{}", *gpus, spec.name));
   if (cluster && by_gpu) cluster->assumed.insert(cluster->assumed.begin(), "platform=" + platform->id);
-  return cluster;
+  if (cluster || by_gpu) return cluster;
+  // Who names a platform may count its nodes.
+  Error error = cluster.error();
+  const double own = platform->datum("gpus_per_node").value.value_or(0);
+  const std::int64_t node = per_node ? *per_node : static_cast<std::int64_t>(own);
+  if (node > 0 && *gpus <= kMaxGpus / node)
+    error.valid = fmt::format("{}x{}{} for {} nodes, {}", *gpus * node, spec.name,
+                              per_node ? fmt::format("/{}", *per_node) : "", *gpus, error.valid);
+  return error;
 }
 
 // The nearest things that would be right: "8 or 16 GPUs, or another node size, such as 12xh100-sxm/6".

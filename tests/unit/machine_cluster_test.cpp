@@ -149,6 +149,11 @@ TEST(ClusterSpec, Errors) {
             "--on: 12 GPUs do not fill nodes of 8; 8 or 16 GPUs, or another node size, such as 12xh100-sxm/6");
   EXPECT_EQ(bad("13xh100/4"),
             "--on: 13 GPUs do not fill nodes of 4; 12 or 16 GPUs, or another node size, such as 13xh100/1");
+  EXPECT_EQ(
+      bad("12xdgx-h100"),
+      "--on: 12 GPUs do not fill nodes of 8; 96xdgx-h100 for 12 nodes, 8 or 16 GPUs, or another node size, such as "
+      "12xdgx-h100/6");
+  EXPECT_NE(bad("12xdgx-h100/5").find("; 60xdgx-h100/5 for 12 nodes, "), std::string::npos);
   EXPECT_NE(bad("8xh100-sx").find("h100-sxm"), std::string::npos);
   EXPECT_NE(bad("8xdgx-h10").find("dgx-h100"), std::string::npos);
   EXPECT_EQ(bad("aws-trn3"),
