@@ -19,6 +19,7 @@ const std::vector<std::string> kOpen = {"precision", "optimizer"};
 std::vector<std::string> values_of(const std::string& key, const Stack& stack, const Gpu& gpu) {
   if (key == "precision") return precisions_here(stack, gpu);
   std::vector<std::string> out;
+  if (!stack.optimizers.empty()) return stack.optimizers;
   for (const Optimizer& o : optimizers()) out.push_back(o.name);
   return out;
 }

@@ -6,6 +6,7 @@
 
 #include "src/adapt/recipe_keys.hpp"
 #include "src/base/text.hpp"
+#include "src/stack/optimizer.hpp"
 #include "src/stack/stack_reader.hpp"
 
 namespace preflop {
@@ -37,6 +38,9 @@ bool serves(const Stack& stack, const Request& request, const Architecture& mode
   const std::string* kernel = text_of(request, "attention");
   const auto known_kernel = kernel == nullptr ? std::nullopt : attention_kernel_of(*kernel);
   if (known_kernel && !has(stack.kernels, *known_kernel)) return false;
+  const std::string* optimizer = text_of(request, "optimizer");
+  const auto known_optimizer = find_optimizer(optimizer == nullptr ? "adamw" : *optimizer);
+  if (known_optimizer && !stack.optimizers.empty() && !has(stack.optimizers, (*known_optimizer)->name)) return false;
   const std::string* loss = text_of(request, "loss");
   const auto known_loss = loss == nullptr ? std::nullopt : loss_kind_of(*loss);
   return !known_loss || stack.loss(*known_loss) != nullptr;

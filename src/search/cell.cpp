@@ -6,6 +6,7 @@
 #include "src/base/text.hpp"
 #include "src/stack/chip.hpp"
 #include "src/stack/legality.hpp"
+#include "src/stack/software.hpp"
 
 namespace preflop {
 
@@ -154,6 +155,7 @@ void Cells::look(std::uint64_t cell) {
 void Cells::neutral() {
   Layout& l = recipe_.layout;
   l.vpp = question_.fixed("schedule") ? space_.vpp.front() : 1;
+  if (l.pp > 1 && l.vpp == 1 && needs_virtual_stages(*question_.stack, recipe_)) l.vpp = space_.vpp.back();
   l.ep = 1;
   l.etp = question_.stack->own_etp || space_.etp.size() == 1 ? space_.etp.front() : l.tp;
   l.hsdp = 0;

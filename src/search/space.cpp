@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "src/stack/software.hpp"
+
 namespace preflop {
 
 namespace {
@@ -172,6 +174,12 @@ Space make_space(const Question& q) {
   out.hsdp = one_or(q.fixed("hsdp"), given.hsdp, shard_groups(q.cluster));
   out.recompute = one_or(q.fixed("recompute"), q.recipe.recompute,
                          offload.activations > 0 ? policies_beside_offload(stack, offload) : policies(model, stack));
+  if (!q.fixed("recompute")) {
+    std::erase_if(out.recompute, [&, beside = q.recipe](const Recompute& policy) mutable {
+      beside.recompute = policy;
+      return !may_recompute(stack, beside);
+    });
+  }
   std::vector<LossKind> losses;
   for (const LossRule& rule : stack.losses) losses.push_back(rule.kind);
   out.loss = one_or(q.fixed("loss"), q.recipe.loss, std::move(losses));

@@ -72,7 +72,8 @@ Status check_experts(const Model& model, const Stack& stack, const Recipe& r) {
   }
   if (!has_experts) return Nothing{};
   if (!stack.experts) {
-    return Error{"--stack", "mixture of experts on stack " + stack.name + " is not built yet",
+    return Error{"--stack",
+                 "mixture of experts on stack " + stack.full_name() + ": it has none, or it is not built yet",
                  stack.runs_on("tpu") ? "a dense model, or megatron on GPUs" : "megatron"};
   }
   if (ranks % (l.ep * l.etp) != 0) {

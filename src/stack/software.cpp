@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/text.hpp"
+#include "src/stack/optimizer.hpp"
 #include "src/stack/stack_reader.hpp"
 #include "src/stack/stack_reader_parts.hpp"
 
@@ -38,6 +39,43 @@ constexpr Switch kSwitches[] = {
     {"fp8-attention", "fp8_attention", "--fp8-attention", [](const Recipe& r) { return r.fp8_attention; }, false,
      "has no attention in fp8", "--no-fp8-attention"}};
 
+bool recomputes(const Recipe& r, std::initializer_list<std::string_view> modules) {
+  const std::vector<std::string>& all = r.recompute.modules;
+  return r.recompute.kind == RecomputeKind::modules && std::any_of(all.begin(), all.end(), [&](const std::string& m) {
+           return std::find(modules.begin(), modules.end(), m) != modules.end();
+         });
+}
+
+// What a stack has, and does not run together.
+struct Combination {
+  const char* word;  // of `refuses` in stack data
+  const char* flag;
+  bool (*met)(const Recipe&);
+  bool by_recompute;  // met or not by how layers are recomputed
+  const char* lacks;
+  const char* valid;
+};
+
+constexpr const char* kOneChunk = "ep-overlap-one-chunk";
+
+constexpr Combination kCombinations[] = {
+    {"ep-overlap-recompute-moe", "--ep-overlap", [](const Recipe& r) { return r.ep_overlap && recomputes(r, {"moe"}); },
+     true, "does not overlap the exchange of experts that are recomputed",
+     "--recompute none, full or other modules, or --no-ep-overlap"},
+    {kOneChunk, "--ep-overlap", [](const Recipe& r) { return r.ep_overlap && r.layout.pp > 1 && r.layout.vpp == 1; },
+     false, "overlaps the exchange of experts in a pipeline with virtual stages only",
+     "--vpp of 2 or more, or --no-ep-overlap"},
+    {"tp-overlap-without-sp", "--tp-overlap",
+     [](const Recipe& r) { return r.tp_overlap && r.layout.tp > 1 && !r.layout.sp; }, false,
+     "overlaps tensor-parallel exchange with sequence parallelism only", "--sp, or --no-tp-overlap"},
+    {"tp-overlap-without-compile", "--tp-overlap",
+     [](const Recipe& r) { return r.tp_overlap && r.layout.tp > 1 && !r.compile; }, false,
+     "overlaps tensor-parallel exchange in compiled layers only", "--compile, or --no-tp-overlap"},
+    {"fp8-delayed-recompute", "--recompute",
+     [](const Recipe& r) { return r.precision == "fp8-delayed" && recomputes(r, {"moe_act", "layernorm"}); }, true,
+     "does not recompute moe_act or layernorm beside fp8-delayed",
+     "none, full or other modules, or another --precision, as fp8-tensorwise"}};
+
 bool listed(const std::vector<std::string>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
@@ -72,6 +110,11 @@ Status read_software(const TomlTable& legal, Stack& stack) {
   for (const Switch& s : kSwitches) switches.emplace_back(s.word);
   if (Status s = read_words(legal, "software", "switch", switches, stack.software); !s) return s;
   if (Status s = read_words(legal, "not_told_apart", "switch", switches, stack.not_told_apart); !s) return s;
+  std::vector<std::string> combinations, known_optimizers;
+  for (const Combination& c : kCombinations) combinations.emplace_back(c.word);
+  for (const Optimizer& o : optimizers()) known_optimizers.push_back(o.name);
+  if (Status s = read_words(legal, "refuses", "combination", combinations, stack.refuses); !s) return s;
+  if (Status s = read_words(legal, "optimizers", "optimizer", known_optimizers, stack.optimizers); !s) return s;
   auto chips = legal.find<std::vector<std::string>>("chips");
   if (!chips) return chips.error();
   if (chips->has_value()) stack.chips = std::move(**chips);
@@ -91,6 +134,11 @@ Status check_software(const Model& model, const Stack& stack, const Recipe& r) {
     if (s.experts && !has_experts(model)) return Error{s.flag, "the model has no experts", s.valid};
     if (!listed(stack.software, s.word)) return Error{s.flag, on + " " + s.lacks, s.valid};
   }
+  for (const Combination& c : kCombinations) {
+    if (c.met(r) && listed(stack.refuses, c.word)) return Error{c.flag, on + " " + c.lacks, c.valid};
+  }
+  if (!stack.optimizers.empty() && !listed(stack.optimizers, r.optimizer))
+    return Error{"--optimizer", on + " does not run " + r.optimizer, text::list(stack.optimizers)};
   if (!listed(stack.optimizer_implementations, r.optimizer_implementation))
     return Error{"--optimizer-implementation", on + " has no " + r.optimizer_implementation + " optimizer",
                  text::list(stack.optimizer_implementations)};
@@ -104,6 +152,16 @@ Status check_software(const Model& model, const Stack& stack, const Recipe& r) {
     return Error{"--fp8-attention", "attention runs in fp8 only beside products that do, not in " + r.precision,
                  "a scaled --precision, as fp8-tensorwise"};
   return check_heads_dealt(model, r);
+}
+
+bool may_recompute(const Stack& stack, const Recipe& recipe) {
+  return std::none_of(std::begin(kCombinations), std::end(kCombinations), [&](const Combination& c) {
+    return c.by_recompute && c.met(recipe) && listed(stack.refuses, c.word);
+  });
+}
+
+bool needs_virtual_stages(const Stack& stack, const Recipe& recipe) {
+  return recipe.ep_overlap && listed(stack.refuses, kOneChunk);
 }
 
 std::vector<std::string> idle_switches(const Stack& stack, const Recipe& r) {

@@ -13,11 +13,19 @@
 
 namespace preflop {
 
-// `software`, `not_told_apart`, `chips`, `scans`, `optimizer_implementations` and `moments` of a [legal] table.
+// `software`, `refuses`, `not_told_apart`, `chips`, `scans`, `optimizers`, `optimizer_implementations` and `moments` of
+// a [legal] table.
 Status read_software(const TomlTable& legal, Stack& stack);
 
-// Errors: a switch or a moment type that the stack lacks, or a switch of experts for a model without them.
+// Errors: a switch, an optimizer or a moment type that the stack lacks, a switch of experts for a model without them,
+// or a combination that the stack refuses.
 Status check_software(const Model& model, const Stack& stack, const Recipe& recipe);
+
+// Does the stack recompute so beside the recipe's switches and precision?
+bool may_recompute(const Stack& stack, const Recipe& recipe);
+
+// Does the stack refuse a pipeline of one chunk a stage beside the recipe's switches?
+bool needs_virtual_stages(const Stack& stack, const Recipe& recipe);
 
 // Switches that the user set and that change nothing, at these parallel sizes or on this stack: a sentence each.
 std::vector<std::string> idle_switches(const Stack& stack, const Recipe& recipe);

@@ -160,6 +160,8 @@ struct Stack {
   // and states together), "activations" (without recomputation or pipeline), "checkpoints" (with full recomputation).
   std::vector<std::string> offload;
   std::vector<std::string> software;           // switches that it has (src/stack/software.cpp)
+  std::vector<std::string> refuses;            // combinations that it does not run (src/stack/software.cpp)
+  std::vector<std::string> optimizers;         // those that it runs; empty: all
   std::vector<std::string> not_told_apart;     // of them those without a figure of their own in its step times
   std::vector<Dtype> moments = {Dtype::fp32};  // types it can keep the optimizer's moments in
   std::vector<std::string> optimizer_implementations = {"fused"};  // the first one is the default

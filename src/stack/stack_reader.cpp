@@ -264,6 +264,8 @@ Status read_legal(const TomlTable& table, Stack& stack) {
                                   "loss",
                                   "dispatchers",
                                   "software",
+                                  "refuses",
+                                  "optimizers",
                                   "not_told_apart",
                                   "moments",
                                   "optimizer_implementations",

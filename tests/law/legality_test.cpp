@@ -32,6 +32,7 @@ Recipe legal(const char* stack_name) {
   Recipe r = recipe_for(stack(stack_name), 1024);
   r.layout.tp = 2;
   r.layout.dp = 4;
+  r.layout.zero = stack(stack_name).zero_allowed.front();
   r.global_batch = 64;
   return r;
 }
@@ -104,6 +105,12 @@ TEST(Legality, EveryRefusalHasFlagReasonAndWhatIsValid) {
        "core_attn"},
       {"megatron-deepspeed", [](Recipe& r) { r.layout.cp = 2; }, "--cp", "no context parallelism", "1"},
       {"megatron@nemo-24.11", [](Recipe& r) { r.loss = LossKind::fused; }, "--loss", "no fused loss", "plain"},
+      {"megatron@2020", [](Recipe& r) { r.precision = "fp8-delayed"; }, "--precision", "does not run fp8-delayed",
+       "fp16"},
+      {"megatron@2022", [](Recipe& r) { r.precision = "mxfp8"; }, "--precision", "does not run mxfp8", "fp16"},
+      {"megatron", [](Recipe& r) { r.tp_overlap = true; }, "--tp-overlap", "with sequence parallelism only", "--sp"},
+      {"torchtitan", [](Recipe& r) { r.tp_overlap = true; }, "--tp-overlap", "in compiled layers only", "--compile"},
+      {"megatron-fsdp", [](Recipe& r) { r.optimizer = "muon"; }, "--optimizer", "does not run muon", "adamw, sgd"},
   };
   for (const Refusal& row : table) {
     Recipe r = legal(row.stack);
@@ -132,6 +139,75 @@ TEST(Legality, FullyShardedDataParallelSplitsNothingElse) {
       EXPECT_NE(out.error().what.find(" has no "), std::string::npos) << out.error().text();
     }
   }
+}
+
+// What Megatron-LM asserts of the overlap of the experts' exchange, and of recomputation beside delayed scaling.
+TEST(Legality, SwitchesThatExcludeChoices) {
+  Architecture a = model();
+  a.layers[0].kind.experts = ExpertSpec{
+      .count = 8, .top_k = 2, .width = 64, .groups = 0, .top_groups = 0, .shared_width = 0, .latent = std::nullopt};
+  struct Row {
+    std::function<void(Recipe&)> change;
+    const char *flag, *valid;  // an empty flag: legal
+  };
+  const auto modules = [](Recipe& r, std::vector<std::string> m) {
+    r.recompute = {RecomputeKind::modules, 0, std::move(m)};
+  };
+  const auto overlap = [](Recipe& r) { r.ep_overlap = true; };
+  const auto delayed = [](Recipe& r) { r.precision = "fp8-delayed"; };
+  const auto chunks = [](Recipe& r, i64 vpp) {
+    r.layout.pp = 2;
+    r.layout.vpp = vpp;
+    r.layout.schedule = vpp > 1 ? "interleaved" : "1f1b";
+  };
+  const RecomputeKind full = RecomputeKind::full, selective = RecomputeKind::selective;
+  const Row table[] = {
+      {[&](Recipe& r) { overlap(r), r.recompute = {full, 0, {}}; }, "", ""},
+      {[&](Recipe& r) { overlap(r), modules(r, {"moe"}); }, "--ep-overlap", "--no-ep-overlap"},
+      {[&](Recipe& r) { overlap(r), chunks(r, 1); }, "--ep-overlap", "--vpp of 2 or more"},
+      {[&](Recipe& r) { delayed(r), modules(r, {"moe_act"}); }, "--recompute", "another --precision"},
+      {[&](Recipe& r) { delayed(r), modules(r, {"core_attn", "layernorm"}); }, "--recompute", "other modules"},
+      {[&](Recipe& r) { overlap(r), r.recompute = {selective, 0, {}}; }, "", ""},
+      {[&](Recipe& r) { overlap(r), modules(r, {"moe_act"}); }, "", ""},
+      {[&](Recipe& r) { overlap(r), chunks(r, 2); }, "", ""},
+      {[&](Recipe& r) { r.recompute = {full, 0, {}}, chunks(r, 1); }, "", ""},
+      {[&](Recipe& r) { delayed(r), r.recompute = {full, 0, {}}; }, "", ""},
+      {[&](Recipe& r) { delayed(r), modules(r, {"moe"}); }, "", ""},
+  };
+  for (const Row& row : table) {
+    Recipe r = legal("megatron");
+    r.layout.sp = true;
+    r.layout.ep = 4;
+    row.change(r);
+    const Result<Case> out = try_run(a, stack("megatron"), r);
+    EXPECT_EQ(out.ok(), row.flag[0] == '\0') << row.flag << " " << (out ? "" : out.error().text());
+    if (out) continue;
+    EXPECT_EQ(out.error().where, row.flag) << out.error().text();
+    EXPECT_NE(out.error().valid.find(row.valid), std::string::npos) << out.error().text();
+  }
+}
+
+// Stacks whose expert layers are not built, and releases that had none.
+TEST(Legality, ExpertsWhereAStackHasThem) {
+  Architecture a = model();
+  a.layers[0].kind.experts = ExpertSpec{
+      .count = 8, .top_k = 2, .width = 64, .groups = 0, .top_groups = 0, .shared_width = 0, .latent = std::nullopt};
+  const auto runs = [&](const char* name) {
+    Recipe r = recipe_for(stack(name), 1024);
+    r.layout.zero = stack(name).zero_allowed.back();
+    r.layout.dp = r.global_batch = 8;
+    r.layout.ep = stack(name).experts ? 8 : 1;
+    const Result<Case> out = try_run(a, stack(name), r);
+    if (!out) {
+      EXPECT_EQ(out.error().where, "--stack") << out.error().text();
+    }
+    return out.ok();
+  };
+  for (const char* name :
+       {"foundry", "foundry@2023-07", "fsdp1", "megatron@2020", "megatron@2021", "torchtitan", "nanotron"})
+    EXPECT_FALSE(runs(name)) << name;
+  for (const char* name : {"megatron@2022", "megatron@2023", "megatron@nemo-24.03", "megatron", "megatron-fsdp"})
+    EXPECT_TRUE(runs(name)) << name;
 }
 
 // Until core 0.10 experts are cut as the rest is.

@@ -82,6 +82,11 @@ Drawn draw(const Stack& s, bool with_experts, bool played) {
     r.given.insert("schedule");
   }
   if (coin()) r.offload = draw_offload(r, s);
+  const auto has = [&](const char* word) { return std::count(s.software.begin(), s.software.end(), word) > 0; };
+  r.ep_overlap = experts && has("ep-overlap") && coin();  // switches that a stack refuses beside other choices
+  r.tp_overlap = has("tp-overlap") && coin();
+  r.compile = has("compile") && coin();
+  if (pick(0, 3) == 0) r.given.insert("sp");
   out.question = Question{out.model.get(), &s, cluster_of(one_of<i64>({1, 2, 4, 6, 8, 16}), 0), r};
   const double wanted = summarise(*out.model).params_total.real() * 18 * static_cast<double>(pick(1, 30)) / 8 /
                         static_cast<double>(out.question.cluster.gpus);

@@ -57,6 +57,9 @@ Result<Estimate> estimated(const Stack& stack, const Keys& keys, bool experts) {
   r.keys["stack"] = stack.full_name();
   r.keys.emplace("tp", "1");  // a layout that is not planned
   r.keys["recompute"] = "full";
+  // Where layers can be compiled an overlap may need that.
+  if (std::find(stack.software.begin(), stack.software.end(), "compile") != stack.software.end())
+    r.keys.emplace("compile", "true");
   r.keys["global_batch"] = "64";
   const auto problem = pose(r, catalogues());
   if (!problem) return problem.error();
