@@ -85,10 +85,7 @@ Status read_from(const std::string& path, Request& out, std::string& model, std:
   if (!text) return text.error();
   Result<Request> found = import_file(*text, path);
   if (!found) return found.error();
-  Request given = out;
-  given.model = model;
-  given.on = on;
-  make_way(*found, given);
+  if (!found->not_read.empty()) complain("warning: " + path + ": not read: " + text::list(found->not_read));
   for (const auto& [key, value] : found->keys) out.keys.emplace(key, value);
   if (model.empty()) model = found->model;
   if (on.empty()) on = found->on;

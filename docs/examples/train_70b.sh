@@ -16,4 +16,4 @@ TRAINING_ARGS="--seq-length 8192 --max-position-embeddings 8192 \
 torchrun --nnodes "$NODES" --nproc-per-node 8 pretrain_gpt.py \
   "${MODEL_ARGS[@]}" $TRAINING_ARGS \
   --tensor-model-parallel-size $TP --pipeline-model-parallel-size ${PP} \
-  --sequence-parallel --use-distributed-optimizer
+  --sequence-parallel --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather

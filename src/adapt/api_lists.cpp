@@ -89,7 +89,9 @@ Result<Json> read_call(const Json& call) {
   for (const auto& [key, value] : found->keys) request[key] = value;
   if (!found->model.empty()) request["model"] = found->model;
   if (!found->on.empty()) request["on"] = found->on;
-  return Json{{"request", std::move(request)}};
+  Json out = {{"request", std::move(request)}};
+  if (!found->not_read.empty()) out["not_read"] = found->not_read;  // options that only the file knows
+  return out;
 }
 
 }  // namespace preflop

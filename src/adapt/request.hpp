@@ -32,6 +32,7 @@ struct Request {
   std::string default_stack;                             // where no stack is given; empty: what cluster and model ask
   std::map<std::string, std::string, std::less<>> keys;  // recipe keys -> text
   Assume assume;                                         // --assume key=value for the config
+  std::vector<std::string> not_read;                     // what a file says beyond the keys, and nobody reads
 };
 
 // A recipe key: its name, the grammar of its value, one line of help. In the order of --help.

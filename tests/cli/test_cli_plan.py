@@ -492,6 +492,19 @@ class Files(unittest.TestCase):
             first = json.load(file)
         self.assertEqual(json.loads(out)["step"]["seconds"], first["step"]["seconds"])
 
+    def test_an_option_that_is_not_read_is_named_once(self):
+        script = os.path.join(self.folder, "typo.sh")
+        self.assertEqual(run("export", self.plan, "--to", "megatron", "-o", script)[0], 0)
+        with open(script, encoding="utf-8") as file:
+            text = file.read()
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(text.rstrip() + " --tensor-model-parallel-sise 8 --foo-bar 1 --save here\n")
+        code, out, err = run("estimate", "--from", script, "--json")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(len(err.splitlines()), 1, err)
+        self.assertIn("not read: --foo-bar, --tensor-model-parallel-sise", err)
+        self.assertEqual(json.loads(out)["schema"], "preflop.estimate/1")
+
     def test_a_plan_of_a_config_is_exported_beside_it(self):
         config, plan = os.path.join(self.folder, "config.json"), os.path.join(self.folder, "of_config.json")
         with open(config, "w", encoding="utf-8") as file:

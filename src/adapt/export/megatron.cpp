@@ -4,8 +4,10 @@
 
 #include "src/adapt/export/export.hpp"
 #include "src/adapt/layer_pattern.hpp"
+#include "src/adapt/optimizer_words.hpp"
 #include "src/adapt/precision_words.hpp"
 #include "src/base/decimal.hpp"
+#include "src/base/text.hpp"
 
 namespace preflop {
 
@@ -49,7 +51,7 @@ Status hybrid_options(Script& s, const Architecture& a) {
   const bool one_each = pattern.find_first_not_of("M*-E") == std::string::npos;
   if (pattern.empty() || !one_each || !parts.state_space || parts.state_space->kind != ScanKind::mamba2 ||
       parts.state_space->bias)
-    return Error{"--to", "megatron: the layers of " + a.name + " are not those of its hybrid options",
+    return Error{"--to", "megatron: the export of hybrid layers as those of " + a.name + " is not written yet",
                  "megatron-bridge"};
   const StateSpace& m = *parts.state_space;
   s.size("--num-layers", a.layer_count());
@@ -102,12 +104,14 @@ Status model_options(Script& s, const Architecture& a) {
   for (const LayerRun& run : a.layers) {
     const bool same = run.kind.attention == k.attention && run.kind.norm == k.norm && run.kind.placement == k.placement;
     if (!same)
-      return Error{"--to", "megatron: " + a.name + " alternates kinds of attention, which its options cannot say",
+      return Error{"--to",
+                   "megatron: the export of layers that alternate, as those of " + a.name + ", is not written yet",
                    "megatron-bridge"};
   }
   if (k.placement != NormPlacement::pre || k.attention.latent || k.attention.indexer || k.attention.sinks ||
       a.embedding_norm)
-    return Error{"--to", "megatron: the layers of " + a.name + " are not those of its GPT options", "megatron-bridge"};
+    return Error{"--to", "megatron: the export of layers as those of " + a.name + " is not written yet",
+                 "megatron-bridge"};
   s.size("--num-layers", a.layer_count());
   s.size("--hidden-size", a.hidden.get());
   s.size("--ffn-hidden-size", k.mlp.width.get() > 0 ? k.mlp.width.get() : k.experts->width.get());
@@ -199,8 +203,60 @@ Status layout_options(Script& s, const Problem& p) {
     s.option("--use-megatron-fsdp");
     s.option("--data-parallel-sharding-strategy", l.zero == 2 ? "optim_grads" : "optim_grads_params");
   }
-  if (l.dp > 1) s.option("--overlap-grad-reduce");
-  if (l.dp > 1 && l.zero == 1) s.option("--overlap-param-gather");
+  if (r.dp_overlap) s.option("--overlap-grad-reduce");
+  if (r.dp_overlap && l.zero >= 1) s.option("--overlap-param-gather");
+  if (l.zero >= 2) s.option("--ckpt-format", "fsdp_dtensor");  // the only one of Megatron-FSDP
+  s.end();
+  return Nothing{};
+}
+
+// CUDA graphs of the parts that the model has, and exchanges beside compute.
+Status software_options(Script& s, const Architecture& a, const Recipe& r) {
+  if (r.cuda_graph != "none") s.option("--cuda-graph-impl", r.cuda_graph);
+  if (r.cuda_graph == "transformer_engine" || r.cuda_graph == "local") {
+    const auto some = [&](auto has) {
+      return std::any_of(a.layers.begin(), a.layers.end(), [&](const LayerRun& run) { return has(run.kind); });
+    };
+    const std::pair<const char*, bool> parts[] = {
+        {"attn", some([](const LayerKind& k) { return k.mixes && !k.state_space; })},
+        {"mamba", some([](const LayerKind& k) { return k.state_space.has_value(); })},
+        {"mlp", some([](const LayerKind& k) { return k.feeds_forward && !k.experts; })},
+        {"moe_router", experts_of(a) != nullptr},
+        {"moe_preprocess", experts_of(a) != nullptr}};
+    std::string held;
+    for (const auto& [part, there] : parts) {
+      const auto& scope = r.cuda_graph_scope;
+      if (there && std::find(scope.begin(), scope.end(), part) != scope.end())
+        held += (held.empty() ? "" : " ") + std::string(part);
+    }
+    // Without modules Megatron-LM captures whole layers.
+    if (held.empty())
+      return Error{"--to", "megatron: " + a.name + " has none of the parts of --cuda-graph-scope", "leave it out"};
+    s.option("--cuda-graph-modules", held);
+  }
+  if (r.tp_overlap && r.layout.tp > 1) {
+    if (!r.layout.sp) return Error{"--to", "megatron: --tp-comm-overlap needs sequence parallelism", "--sp"};
+    s.option("--tp-comm-overlap");
+  }
+  if (r.ep_overlap) s.option("--overlap-moe-expert-parallel-comm");
+  s.end();
+  return Nothing{};
+}
+
+Status optimizer_options(Script& s, const Recipe& r) {
+  const std::string name = megatron_optimizer(r.optimizer);
+  if (name.empty())
+    return Error{"--to", "megatron: --optimizer of Megatron-LM has no " + r.optimizer,
+                 text::list(megatron_optimizers())};
+  if (r.layout.zero >= 2 && name != "adam" && name != "sgd")
+    return Error{"--to", "megatron: Megatron-FSDP does not run --optimizer " + name, "--stack megatron, or adamw"};
+  s.option("--optimizer", name);
+  if (r.optimizer == "sgd") s.option("--sgd-momentum", "0");  // its default is 0.9
+  s.option("--lr", "1.5e-4");
+  s.option("--clip-grad", "1.0");
+  s.option("--mock-data");
+  s.option("--log-interval", "10");
+  s.option("--log-throughput");
   s.end();
   return Nothing{};
 }
@@ -263,13 +319,43 @@ void training_options(Script& s, const Recipe& r) {
                                                                 : "flash";
   s.option("--attention-backend", backend);
   s.end();
-  s.option("--optimizer", "adam");
-  s.option("--lr", "1.5e-4");
-  s.option("--clip-grad", "1.0");
-  s.option("--mock-data");
-  s.option("--log-interval", "10");
-  s.option("--log-throughput");
-  s.end();
+}
+
+// Keys that the options say: the remark leaves them out.
+std::vector<std::string> carried_keys(const Problem& p) {
+  const Recipe& r = p.analysed.recipe;
+  std::vector<std::string> out = {"tp",
+                                  "pp",
+                                  "vpp",
+                                  "cp",
+                                  "ep",
+                                  "etp",
+                                  "dp",
+                                  "zero",
+                                  "sp",
+                                  "hsdp",
+                                  "seq",
+                                  "micro_batch",
+                                  "global_batch",
+                                  "recompute",
+                                  "offload",
+                                  "loss",
+                                  "attention",
+                                  "schedule",
+                                  "layers_per_stage",
+                                  "capacity_factor",
+                                  "cuda_graph",
+                                  "cuda_graph_scope",
+                                  "dp_overlap",
+                                  "ep_overlap",
+                                  "optimizer"};
+  const PrecisionWords* words = words_of_precision(r.precision);
+  if (words == nullptr || *words->megatron_width != 0) out.emplace_back("precision");
+  if (r.precision != "fp16" && r.precision != "fp32") out.emplace_back("grad_dtype");
+  if (keeps_narrow_states(r)) out.emplace_back("moment_dtype");
+  if (r.layout.tp > 1) out.emplace_back("tp_overlap");
+  if (has_experts(*p.model)) out.emplace_back("dispatcher");
+  return out;
 }
 
 }  // namespace
@@ -284,36 +370,12 @@ Result<Exported> export_megatron(const Problem& p, const Request& request) {
   const bool hybrid = is_hybrid(p.architecture);
   const std::int64_t node = processes_per_node(p);
   s.out.text = "#!/bin/bash\n";
-  std::vector<std::string> carried = {"tp",
-                                      "pp",
-                                      "vpp",
-                                      "cp",
-                                      "ep",
-                                      "etp",
-                                      "dp",
-                                      "zero",
-                                      "sp",
-                                      "hsdp",
-                                      "seq",
-                                      "micro_batch",
-                                      "global_batch",
-                                      "recompute",
-                                      "offload",
-                                      "loss",
-                                      "attention",
-                                      "schedule",
-                                      "layers_per_stage",
-                                      "capacity_factor"};
-  const PrecisionWords* words = words_of_precision(r.precision);
-  if (words == nullptr || *words->megatron_width != 0) carried.emplace_back("precision");
-  if (r.precision != "fp16" && r.precision != "fp32") carried.emplace_back("grad_dtype");
-  if (keeps_narrow_states(r)) carried.emplace_back("moment_dtype");
-  s.out.text += rest_line(p, request, carried, s.out.left_out);
-  s.out.text += "set -euo pipefail\nexport CUDA_DEVICE_MAX_CONNECTIONS=1\n";
-  s.out.text +=
-      "torchrun --nnodes " + num(p.cluster.nodes()) + " --nproc_per_node " + num(node) +
-      " --rdzv_backend c10d --rdzv_id \"${SLURM_JOB_ID:-preflop}\" --rdzv_endpoint \"${HEAD_NODE:-localhost}:29500\" " +
-      (hybrid ? "pretrain_mamba.py" : "pretrain_gpt.py");
+  s.out.text += rest_line(p, request, carried_keys(p), s.out.left_out);
+  // Megatron-FSDP refuses one connection; tensor and context parallelism without it ask for one.
+  s.out.text += r.layout.zero >= 2 ? "unset CUDA_DEVICE_MAX_CONNECTIONS\n" : "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
+  s.out.text += "torchrun --nnodes " + num(p.cluster.nodes()) + " --nproc_per_node " + num(node) +
+                " --rdzv_backend c10d --rdzv_endpoint \"${HEAD_NODE:-localhost}:29500\" " +
+                (hybrid ? "pretrain_mamba.py" : "pretrain_gpt.py");
   if (Status ok = model_options(s, p.architecture); !ok) return ok.error();
   if (experts_of(p.architecture) != nullptr) expert_options(s, p.architecture, r);
   if (r.mtp > 0) s.size("--mtp-num-layers", r.mtp);
@@ -321,6 +383,8 @@ Result<Exported> export_megatron(const Problem& p, const Request& request) {
   if (r.mtp > 0 && hybrid) s.option("--mtp-hybrid-override-pattern", experts_of(p.architecture) ? "'*E'" : "'*-'");
   if (Status ok = layout_options(s, p); !ok) return ok.error();
   training_options(s, r);
+  if (Status ok = software_options(s, p.architecture, r); !ok) return ok.error();
+  if (Status ok = optimizer_options(s, r); !ok) return ok.error();
   s.out.text += "\n";
   return std::move(s.out);
 }

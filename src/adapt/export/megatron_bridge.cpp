@@ -91,8 +91,8 @@ Result<Exported> export_megatron_bridge(const Problem& p, const Request& request
     c.set("ddp.use_megatron_fsdp", true);
     c.set("ddp.data_parallel_sharding_strategy", quoted_python(l.zero == 2 ? "optim_grads" : "optim_grads_params"));
   }
-  c.set("ddp.overlap_grad_reduce", l.dp > 1);
-  c.set("ddp.overlap_param_gather", l.dp > 1 && l.zero >= 1);
+  c.set("ddp.overlap_grad_reduce", r.dp_overlap);
+  c.set("ddp.overlap_param_gather", r.dp_overlap && l.zero >= 1);
   c.out.text += "    return cfg\n";
   return std::move(c.out);
 }

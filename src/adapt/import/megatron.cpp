@@ -2,128 +2,16 @@
 #include <algorithm>
 #include <optional>
 
-#include "src/adapt/import/import.hpp"
+#include "src/adapt/import/options.hpp"
+#include "src/adapt/optimizer_words.hpp"
 #include "src/adapt/precision_words.hpp"
+#include "src/base/decimal.hpp"
 #include "src/base/text.hpp"
+#include "src/stack/stack_reader.hpp"
 
 namespace preflop {
 
 namespace {
-
-// Options with what follows them, up to the next option.
-class Options {
- public:
-  explicit Options(const std::vector<std::string>& words) {
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      if (!words[i].starts_with("--")) continue;
-      const std::size_t equals = words[i].find('=');
-      std::string key = words[i].substr(0, equals);
-      std::replace(key.begin() + 2, key.end(), '_', '-');
-      std::vector<std::string>& value = all_[key];
-      value.clear();
-      if (equals != std::string::npos) value.push_back(words[i].substr(equals + 1));
-      while (equals == std::string::npos && i + 1 < words.size() && !words[i + 1].starts_with("--"))
-        value.push_back(words[++i]);
-    }
-  }
-  bool has(const std::string& key) const { return all_.contains(key); }
-  std::string value(const std::string& key) const {
-    const auto at = all_.find(key);
-    return at == all_.end() || at->second.empty() ? "" : at->second.front();
-  }
-  std::vector<std::string> values(const std::string& key) const {
-    const auto at = all_.find(key);
-    return at == all_.end() ? std::vector<std::string>{} : at->second;
-  }
-  std::int64_t number(const std::string& key) const {
-    std::int64_t out = 0;
-    for (const char c : value(key)) {
-      if (c < '0' || c > '9' || out > (std::int64_t{1} << 53)) return 0;
-      out = out * 10 + (c - '0');
-    }
-    return out;
-  }
-
- private:
-  std::map<std::string, std::vector<std::string>> all_;
-};
-
-// Layers of a hybrid, without the bars between its stages; empty: it is none.
-std::string hybrid_pattern(const Options& o) {
-  std::string out = o.value(o.has("--hybrid-layer-pattern") ? "--hybrid-layer-pattern" : "--hybrid-override-pattern");
-  out = out.substr(0, out.find('/'));  // behind it multi-token prediction
-  std::erase(out, '|');
-  return out;
-}
-
-// A model with state spaces of which no layer is named: Megatron-LM then deals them by a ratio, or makes all of them
-// state spaces.
-bool unsaid_hybrid(std::string_view script, const Options& o) {
-  return hybrid_pattern(o).empty() &&
-         (script.find("pretrain_mamba.py") != std::string_view::npos || o.has("--is-hybrid-model") ||
-          o.has("--hybrid-attention-ratio") || o.has("--hybrid-mlp-ratio"));
-}
-
-// Megatron-LM core/transformer/transformer_config.py: what its state spaces are without options.
-std::string state_keys(const Options& o, const std::string& pattern) {
-  std::string out = ",pattern=" + pattern;
-  if (pattern.find('M') == std::string::npos) return out;
-  const std::int64_t dim = o.has("--mamba-head-dim") ? o.number("--mamba-head-dim") : 64;
-  const std::int64_t heads = o.has("--mamba-num-heads")
-                                 ? o.number("--mamba-num-heads")
-                                 : 2 * o.number("--hidden-size") / std::max<std::int64_t>(dim, 1);
-  out += ",ssm_heads=" + std::to_string(heads) + ",ssm_dim=" + std::to_string(dim);
-  out += ",ssm_groups=" + (o.has("--mamba-num-groups") ? o.value("--mamba-num-groups") : "8");
-  return out + ",ssm_state=" + (o.has("--mamba-state-dim") ? o.value("--mamba-state-dim") : "128");
-}
-
-// The model that the options describe, as a shape string; empty where they do not.
-std::string shape(const Options& o) {
-  for (const char* key : {"--num-layers", "--hidden-size", "--num-attention-heads"}) {
-    if (o.number(key) == 0) return "";
-  }
-  const bool rms = o.value("--normalization") == "RMSNorm";
-  std::string out = "gpt:layers=" + o.value("--num-layers") + ",hidden=" + o.value("--hidden-size") +
-                    ",heads=" + o.value("--num-attention-heads");
-  const auto add = [&](const char* key, const std::string& value) {
-    if (!value.empty()) out += std::string(",") + key + "=" + value;
-  };
-  add("vocab", o.number("--vocab-size") > 0 ? o.value("--vocab-size") : "50257");
-  if (o.has("--num-query-groups")) add("kv_heads", o.value("--num-query-groups"));
-  if (o.has("--kv-channels")) add("head_dim", o.value("--kv-channels"));
-  const std::int64_t h = o.number("--hidden-size");
-  const bool gated = o.has("--swiglu");
-  if (o.has("--ffn-hidden-size"))
-    add("ffn", o.value("--ffn-hidden-size"));
-  else if (gated)
-    add("ffn", std::to_string(h * 4 * 2 / 3 / 64 * 64));
-  add("gated", gated ? "true" : "false");
-  add("activation", gated ? "silu" : o.has("--squared-relu") ? "relu2" : "gelu");
-  add("norm", rms ? "rms" : "layer");
-  add("tied", o.has("--untie-embeddings-and-output-weights") ? "false" : "true");
-  add("bias", o.has("--disable-bias-linear") ? "false" : "true");
-  if (o.has("--add-qkv-bias")) add("qkv_bias", "true");
-  if (o.has("--qk-layernorm")) add("qk_norm", "head");
-  const std::string positions = o.value("--position-embedding-type");
-  add("positions", positions == "rope" || o.has("--use-rotary-position-embeddings") ? "rope"
-                   : positions == "none"                                            ? "none"
-                                                                                    : "learned");
-  add("attention_dropout", o.has("--attention-dropout") ? o.value("--attention-dropout") : "0.1");
-  add("dropout", o.has("--hidden-dropout") ? o.value("--hidden-dropout") : "0.1");
-  if (positions != "rope" && positions != "none" && o.has("--max-position-embeddings"))
-    add("position_rows", o.value("--max-position-embeddings"));
-  const std::string pattern = hybrid_pattern(o);
-  if (!pattern.empty()) out += state_keys(o, pattern);
-  if (o.has("--num-experts")) {
-    add("experts", o.value("--num-experts"));
-    add("top_k", o.has("--moe-router-topk") ? o.value("--moe-router-topk") : "2");
-    add("expert_ffn", o.has("--moe-ffn-hidden-size") ? o.value("--moe-ffn-hidden-size") : o.value("--ffn-hidden-size"));
-    if (o.has("--moe-shared-expert-intermediate-size"))
-      add("shared_ffn", o.value("--moe-shared-expert-intermediate-size"));
-    if (o.has("--moe-latent-size")) add("expert_latent", o.value("--moe-latent-size"));
-  }
-  return out;
-}
 
 // Layers of every virtual stage of "Et*4|(t*4|)*14tmL": E embedding, t layer, m multi-token prediction, L loss;
 // "*N" repeats the letter or the parenthesis before it. Empty: not of that form.
@@ -159,7 +47,36 @@ std::vector<std::int64_t> layers_of_layout(std::string_view text) {
   return out;
 }
 
-void read_pipeline(const Options& o, Request& out) {
+// Layers of the first and the last stage, where the script sets one of them or counts the embedding or the loss as a
+// layer: the others share the rest. Both counted is what the stack does by itself.
+Status read_ends(const Options& o, std::int64_t pp, Request& out) {
+  const std::int64_t layers = o.number("--num-layers");
+  std::int64_t first = o.number("--decoder-first-pipeline-num-layers"),
+               last = o.number("--decoder-last-pipeline-num-layers");
+  const bool embedding = o.has("--account-for-embedding-in-pipeline-split"),
+             loss = o.has("--account-for-loss-in-pipeline-split");
+  if (first == 0 && last == 0 && embedding != loss && pp > 1) {
+    first = embedding ? (layers + 1) / pp - 1 : 0;
+    last = loss ? (layers + 1) / pp - 1 : 0;
+  }
+  if (pp < 2 || layers == 0 || (first == 0 && last == 0)) return Nothing{};
+  const std::int64_t others = pp - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0), rest = layers - first - last;
+  if (rest < others || (others == 0 ? rest != 0 : rest % others != 0))
+    return Error{"--from",
+                 "of " + std::to_string(layers) + " layers the first stage has " + std::to_string(first) +
+                     " and the last " + std::to_string(last) + ", and pipelines of " + std::to_string(pp) +
+                     " stages do not share the rest",
+                 "layers that divide"};
+  std::string split;
+  for (std::int64_t i = 0; i < pp; ++i) {
+    const std::int64_t here = i == 0 && first > 0 ? first : i == pp - 1 && last > 0 ? last : rest / others;
+    split += (split.empty() ? "" : ",") + std::to_string(here);
+  }
+  out.keys["layers_per_stage"] = split;
+  return Nothing{};
+}
+
+Status read_pipeline(const Options& o, Request& out) {
   const std::int64_t pp = std::max<std::int64_t>(1, o.number("--pipeline-model-parallel-size"));
   if (o.has("--num-virtual-stages-per-pipeline-rank")) {
     out.keys["vpp"] = o.value("--num-virtual-stages-per-pipeline-rank");
@@ -172,17 +89,11 @@ void read_pipeline(const Options& o, Request& out) {
     std::string split;
     for (const std::int64_t layers : given) split += (split.empty() ? "" : ",") + std::to_string(layers);
     out.keys["layers_per_stage"] = split;
-    return;
+    return Nothing{};
   }
   if (pp > 1 && given.size() > 1 && given.size() % static_cast<std::size_t>(pp) == 0)
     out.keys["vpp"] = std::to_string(given.size() / static_cast<std::size_t>(pp));
-  const std::int64_t first = o.number("--decoder-first-pipeline-num-layers"),
-                     last = o.number("--decoder-last-pipeline-num-layers");
-  const std::int64_t layers = o.number("--num-layers");
-  if (first == 0 || last == 0 || pp < 3 || (layers - first - last) % (pp - 2) != 0) return;
-  std::string split = std::to_string(first);
-  for (std::int64_t i = 0; i < pp - 2; ++i) split += "," + std::to_string((layers - first - last) / (pp - 2));
-  out.keys["layers_per_stage"] = split + "," + std::to_string(last);
+  return read_ends(o, pp, out);
 }
 
 void read_memory(const Options& o, Request& out) {
@@ -190,9 +101,8 @@ void read_memory(const Options& o, Request& out) {
   std::string modules;
   for (const std::string& module : o.values("--recompute-modules")) modules += (modules.empty() ? "" : ",") + module;
   if (granularity == "full" || o.has("--checkpoint-activations"))
-    out.keys["recompute"] =
-        whole_layers(o.value(o.has("--recompute-method") ? "--recompute-method" : "--checkpoint-method"),
-                     o.value(o.has("--recompute-num-layers") ? "--recompute-num-layers" : "--checkpoint-num-layers"));
+    out.keys["recompute"] = whole_layers(o.value(o.either("--recompute-method", "--checkpoint-method")),
+                                         o.value(o.either("--recompute-num-layers", "--checkpoint-num-layers")));
   else if (granularity == "selective" || o.has("--recompute-activations"))
     out.keys["recompute"] = modules.empty() || modules == "core_attn" ? "selective" : modules;
   else
@@ -205,10 +115,11 @@ void read_memory(const Options& o, Request& out) {
   if (!offload.empty()) out.keys["offload"] = offload;
   const std::string strategy = o.value("--data-parallel-sharding-strategy");
   const bool fsdp = o.has("--use-megatron-fsdp") || o.has("--use-custom-fsdp") || o.has("--use-torch-fsdp2");
+  const bool sharded = o.has("--use-distributed-optimizer");  // FSDP of itself
   if (fsdp)
     out.keys["zero"] = strategy == "optim" ? "1" : strategy == "optim_grads" ? "2" : "3";
   else
-    out.keys["zero"] = o.has("--use-distributed-optimizer") ? "1" : "0";
+    out.keys["zero"] = sharded ? "1" : "0";
   if (fsdp && !out.keys.contains("stack")) out.keys["stack"] = "megatron-fsdp";
   out.keys["loss"] = o.has("--cross-entropy-loss-fusion") ? "fused" : "plain";
   const std::string backend = o.value("--attention-backend");
@@ -217,13 +128,77 @@ void read_memory(const Options& o, Request& out) {
   if (backend == "unfused" || backend == "local") out.keys["attention"] = "unfused";
 }
 
+// CUDA graphs: today's --cuda-graph-impl with the modules that they hold, and the options before it.
+void read_graphs(const Options& o, Request& out) {
+  const std::string option = o.either("--cuda-graph-modules", "--cuda-graph-scope");
+  std::string impl = o.value("--cuda-graph-impl"), scope;
+  if (o.has("--enable-cuda-graph")) impl = "local";
+  if (o.has("--external-cuda-graph")) impl = "transformer_engine";
+  const std::vector<std::string> known = cuda_graph_parts();
+  std::string words;
+  for (const std::string& word : o.values(option)) words += word + ",";
+  for (std::size_t from = 0; from < words.size();) {
+    const std::size_t comma = words.find(',', from);
+    const std::string part = words.substr(from, comma - from);
+    from = comma + 1;
+    if (part == "full_iteration")
+      impl = part;
+    else if (std::find(known.begin(), known.end(), part) != known.end())
+      scope += (scope.empty() ? "" : ",") + part;
+    else if (part != "full" && !part.empty())  // whole layers
+      o.leave(option);
+  }
+  if (impl.empty() || impl == "none") return;
+  out.keys["cuda_graph"] = impl;
+  if (!scope.empty() && impl != "full_iteration") out.keys["cuda_graph_scope"] = scope;
+}
+
+// Exchanges beside compute, how rows reach their experts, and what the optimizer is.
+void read_software(const Options& o, Request& out) {
+  const bool torch_fsdp = o.has("--use-torch-fsdp2");  // always beside compute
+  const bool gradients = o.has("--overlap-grad-reduce"), weights = o.has("--overlap-param-gather");
+  if (!gradients && !weights && !torch_fsdp) out.keys["dp_overlap"] = "false";
+  if (o.has("--tp-comm-overlap")) out.keys["tp_overlap"] = "true";
+  if (o.has("--overlap-moe-expert-parallel-comm")) out.keys["ep_overlap"] = "true";
+  const std::string type = o.value("--moe-token-dispatcher-type");
+  std::string backend = o.value("--moe-flex-dispatcher-backend");
+  if (backend.empty() || o.has("--moe-enable-deepep")) backend = "deepep";
+  if (const std::string way = type == "flex" ? backend : type; o.has("--num-experts") && !way.empty()) {
+    const std::vector<std::string> known = dispatcher_names();
+    if (std::find(known.begin(), known.end(), way) != known.end())
+      out.keys["dispatcher"] = way;
+    else
+      o.leave(type == "flex" ? "--moe-flex-dispatcher-backend" : "--moe-token-dispatcher-type");
+  }
+  const std::string optimizer = o.value("--optimizer"), momentum = o.value("--sgd-momentum");
+  const bool still = !momentum.empty() && momentum.find_first_not_of("0.") == std::string::npos;
+  if (const std::string name = optimizer_of_megatron(optimizer); !name.empty())
+    out.keys["optimizer"] = name == "sgd-momentum" && still ? "sgd" : name;
+  else if (!optimizer.empty())
+    o.leave("--optimizer");
+}
+
+// How long the run is: tokens, of steps or of samples. A script of ours says them in its remark.
+void read_length(const Options& o, bool ours, Request& out) {
+  const std::int64_t seq = o.number("--seq-length"), batch = o.number("--global-batch-size");
+  const std::int64_t steps = o.number("--train-iters"), samples = o.number("--train-samples");
+  const std::vector<std::string> ramp = o.values("--rampup-batch-size");
+  const double sequences =
+      samples > 0 ? static_cast<double>(samples) : static_cast<double>(steps) * static_cast<double>(batch);
+  if (ours || !(sequences > 0) || seq == 0) return;
+  out.keys["tokens"] = shortest(sequences * static_cast<double>(seq));
+  if (ramp.size() == 3) out.keys["batch_ramp"] = ramp[0] + ":" + ramp[1] + ":" + ramp[2];
+}
+
 // Products in fp8 or fp4 beside --bf16; a recipe is delayed (fp8) or nvfp4 where the script names none.
 Status read_precision(const Options& o, const std::string& file, Request& out) {
   const bool fp4 = o.has("--fp4-format");
   const bool fp8 = o.has("--fp8-format") || o.has("--fp8-hybrid") || o.has("--fp8-e4m3");
+  const std::string eight = o.value("--fp8-recipe"), four = o.value("--fp4-recipe");
   if (fp4 || fp8) {
     const std::string option = fp4 ? "--fp4-recipe" : "--fp8-recipe";
-    const std::string recipe = o.has(option) ? o.value(option) : fp4 ? "nvfp4" : "delayed";
+    const std::string& given = fp4 ? four : eight;
+    const std::string recipe = !given.empty() ? given : fp4 ? "nvfp4" : "delayed";
     const PrecisionWords* words = precision_called(&PrecisionWords::megatron_recipe, recipe);
     if (words == nullptr)
       return Error{"--from", option + " of " + text::quoted(file) + " is " + text::quoted(recipe),
@@ -247,6 +222,13 @@ Status read_states(const Options& o, const std::string& file, Request& out) {
     out.keys["grad_dtype"] = "bf16";
   else if (o.has("--bf16") && !o.has("--use-custom-fsdp") && !o.has("--use-torch-fsdp2"))
     out.keys["grad_dtype"] = o.has("--grad-reduce-in-bf16") ? "bf16" : "fp32";
+  const bool summed_wide = o.has("--accumulate-allreduce-grads-in-fp32");  // with --bf16 the default
+  if (o.has("--fp16") && summed_wide) out.keys["grad_dtype"] = "fp32";
+  for (const auto& [key, option] :
+       {std::pair{"grad_dtype", "--main-grads-dtype"}, std::pair{"master_dtype", "--main-params-dtype"},
+        std::pair{"master_dtype", "--megatron-fsdp-main-params-dtype"}}) {
+    if (const std::string type = o.value(option); !type.empty() && type != "auto") out.keys[key] = type;
+  }
   const std::string first = o.value("--exp-avg-dtype"), second = o.value("--exp-avg-sq-dtype");
   if (first.empty() && second.empty()) return Nothing{};
   if (first != second)
@@ -265,28 +247,56 @@ std::int64_t launched(const Options& o) {
   return nodes * each;
 }
 
+// Options that are read where they say what is so without them, and left where they say another thing.
+void leave_other_defaults(const Options& o) {
+  for (const auto& [option, usual] :
+       {std::pair{"--transformer-impl", "transformer_engine"}, std::pair{"--make-vocab-size-divisible-by", "128"}}) {
+    if (o.has(option) && o.value(option) != usual) o.leave(option);
+  }
+  for (const char* implied : {"--use-precision-aware-optimizer", "--cross-entropy-fusion-impl"}) o.has(implied);
+}
+
+void read_replicas(const Options& o, Request& out) {
+  const std::int64_t n = o.number("--num-distributed-optimizer-instances"), gpus = launched(o);
+  if (n < 2 || gpus == 0) return;
+  const std::int64_t tp = o.number(o.either("--tensor-model-parallel-size", "--model-parallel-size")),
+                     pp = o.number("--pipeline-model-parallel-size");
+  const std::int64_t group = gpus / (std::max<std::int64_t>(1, tp) * std::max<std::int64_t>(1, pp) * n);
+  out.keys["hsdp"] = std::to_string(std::max<std::int64_t>(1, group));
+}
+
 }  // namespace
 
 Result<Request> import_megatron(std::string_view text, const std::string& file) {
   const Options o(shell_words(text));
   Request out;
   read_rest_line(text, out);
-  if (!o.has("--tensor-model-parallel-size") && !o.has("--micro-batch-size") && !o.has("--num-layers")) {
+  const bool ours = !out.keys.empty();
+  // Two names: today's, and that of 2019 and 2020.
+  const std::string tp = o.either("--tensor-model-parallel-size", "--model-parallel-size"),
+                    micro = o.either("--micro-batch-size", "--batch-size");
+  if (!o.has(tp) && !o.has(micro) && !o.has("--num-layers")) {
     if (out.keys.contains("stack") && out.keys.contains("tp")) return out;  // a batch script of ours
     return Error{"--from", text::quoted(file) + " has no option of a Megatron launch",
                  "a script with --tensor-model-parallel-size ..."};
   }
-  if (out.model.empty() && !unsaid_hybrid(text, o)) out.model = shape(o);
-  const std::pair<const char*, const char*> sizes[] = {
-      {"tp", "--tensor-model-parallel-size"},   {"pp", "--pipeline-model-parallel-size"},
-      {"cp", "--context-parallel-size"},        {"ep", "--expert-model-parallel-size"},
-      {"etp", "--expert-tensor-parallel-size"}, {"seq", "--seq-length"},
-      {"micro_batch", "--micro-batch-size"},    {"global_batch", "--global-batch-size"}};
+  const Result<std::string> model = megatron_model(text, o);
+  if (!model && out.model.empty()) return model.error();
+  if (out.model.empty()) out.model = *model;
+  const std::pair<const char*, std::string> sizes[] = {{"tp", tp},
+                                                       {"pp", "--pipeline-model-parallel-size"},
+                                                       {"cp", "--context-parallel-size"},
+                                                       {"ep", "--expert-model-parallel-size"},
+                                                       {"etp", "--expert-tensor-parallel-size"},
+                                                       {"seq", "--seq-length"},
+                                                       {"micro_batch", micro},
+                                                       {"global_batch", "--global-batch-size"},
+                                                       {"mtp", "--mtp-num-layers"}};
   for (const auto& [key, option] : sizes) {
     if (!o.has(option)) continue;
-    if (o.number(option) == 0)
+    if (o.number(option) == 0 && !(o.value(option) == "0" && option == "--mtp-num-layers"))
       return Error{"--from",
-                   std::string(option) + " of " + text::quoted(file) + " is " + text::quoted(o.value(option)) +
+                   option + " of " + text::quoted(file) + " is " + text::quoted(o.value(option)) +
                        ", no number that the script itself sets",
                    "a number, or give the flag"};
     out.keys[key] = o.value(option);
@@ -294,21 +304,25 @@ Result<Request> import_megatron(std::string_view text, const std::string& file) 
   out.keys.emplace("tp", "1");
   out.keys.emplace("pp", "1");
   if (o.has("--num-experts") && !o.has("--expert-tensor-parallel-size")) out.keys.emplace("etp", out.keys["tp"]);
-  if (out.keys["tp"] != "1") out.keys["sp"] = o.has("--sequence-parallel") ? "true" : "false";
+  const bool sequence_parallel = o.has("--sequence-parallel");
+  if (out.keys["tp"] != "1") out.keys["sp"] = sequence_parallel ? "true" : "false";
   if (Status s = read_precision(o, file, out); !s) return s.error();
   if (Status s = read_states(o, file, out); !s) return s.error();
   if (o.has("--moe-expert-capacity-factor")) out.keys["capacity_factor"] = o.value("--moe-expert-capacity-factor");
-  if (const std::string way = o.value("--cp-comm-type"); way == "p2p" || way == "a2a") out.keys["cp_comm"] = way;
-  read_pipeline(o, out);
+  const std::string way = o.value("--cp-comm-type");
+  if (way == "p2p" || way == "a2a")
+    out.keys["cp_comm"] = way;
+  else if (!way.empty())
+    o.leave("--cp-comm-type");
+  if (Status s = read_pipeline(o, out); !s) return s.error();
   read_memory(o, out);
-  if (const std::int64_t n = o.number("--num-distributed-optimizer-instances"); n > 1 && launched(o) > 0) {
-    const std::int64_t group =
-        launched(o) /
-        std::max<std::int64_t>(1, std::max<std::int64_t>(1, o.number("--tensor-model-parallel-size")) *
-                                      std::max<std::int64_t>(1, o.number("--pipeline-model-parallel-size")) * n);
-    out.keys["hsdp"] = std::to_string(std::max<std::int64_t>(1, group));
-  }
+  leave_other_defaults(o);
+  read_graphs(o, out);
+  read_software(o, out);
+  read_length(o, ours, out);
+  read_replicas(o, out);
   out.keys.emplace("stack", "megatron");
+  out.not_read = o.not_read();
   return out;
 }
 
