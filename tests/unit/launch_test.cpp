@@ -216,5 +216,102 @@ TEST(Launch, WhatNobodyReadsIsNamed) {
   EXPECT_EQ(read("", "srun --ntasks 8 --mpi pmix " + kScript).not_read, Names{});
 }
 
+// Fields without a default (nanotron src/nanotron/config: "required") that its parser asks for.
+TEST(Launch, NanotronHasWhatItsParserAsksFor) {
+  const Keys keys = {{"stack", "nanotron"}, {"tp", "2"}};
+  const std::string adam = written("nanotron", "llama3-8b", "8xh100-sxm", keys);
+  for (const char* part : {"  init_method:\n    std: ", "  weight_decay: ", "  optimizer_factory:\n    name: adamW\n",
+                           "    adam_beta1: ", "    adam_beta2: ", "    adam_eps: ", "    torch_adam_is_fused: true",
+                           "  learning_rate_scheduler:\n    learning_rate: "})
+    EXPECT_TRUE(says(adam, part)) << part << "\n" << adam;
+  Keys sgd = keys;
+  sgd["optimizer"] = "sgd";
+  const std::string plain = written("nanotron", "llama3-8b", "8xh100-sxm", sgd);
+  EXPECT_TRUE(says(plain, "name: sgd\n") && !says(plain, "adam_")) << plain;
+  EXPECT_EQ(import_yaml(plain, "x.yaml")->keys.at("optimizer"), "sgd");
+  EXPECT_TRUE(says(written("nanotron", "qwen2.5-7b", "8xh100-sxm", keys), "attention_bias: true"));
+}
+
+TEST(Launch, NanotronRefusesByNameWhatItCannotRun) {
+  const std::tuple<const char*, Keys, const char*> cases[] = {
+      {"nemotron-h-56b", {{"tp", "8"}, {"zero", "1"}}, "decoder"},
+      {"gemma2-9b", {{"zero", "1"}}, "decoder"},
+      {"gpt3-175b", {{"tp", "8"}, {"zero", "1"}}, "decoder"},
+      {"llama3-8b", {{"precision", "fp8-delayed"}}, "fp8-delayed"},
+      {"llama3-8b", {{"optimizer", "muon"}}, "muon"},
+      {"llama3-8b", {{"offload", "optimizer"}}, "offloading"},
+      {"llama3-8b", {{"cp", "2"}}, "checkpoint"},
+      {"llama3-8b", {{"moment_dtype", "bf16"}}, "moments in bf16"}};
+  for (const auto& [model, asked, what] : cases) {
+    Keys keys = asked;
+    keys["stack"] = "megatron";
+    if (std::string(model) == "gemma2-9b") keys["stack"] = "textbook";
+    const std::string text = written("nanotron", model, "64xh100-sxm", keys);
+    EXPECT_TRUE(text.starts_with("refused") && says(text, what)) << model << " " << what << ": " << text;
+  }
+}
+
+// A format without a word for a scaled precision would run in bf16: it refuses, and names what it has.
+TEST(Launch, ScaledPrecisionsAreSaidOrRefused) {
+  const std::tuple<const char*, const char*, const char*, const char*> cases[] = {
+      {"torchtitan", "megatron-fsdp", "fp8-tensorwise", "refused"},
+      {"torchtitan", "megatron-fsdp", "fp8-blockwise", "refused"},
+      {"torchtitan", "megatron-fsdp", "fp8-rowwise", "recipe_name=\"rowwise\""},
+      {"accelerate", "megatron-fsdp", "fp8-tensorwise", "fp8_backend: ao"},
+      {"accelerate", "megatron-fsdp", "fp8-delayed", "fp8_backend: te"},
+      {"accelerate", "megatron-fsdp", "fp8-rowwise", "refused"},
+      {"accelerate", "megatron-fsdp", "mxfp8", "refused"},
+      {"megatron", "megatron-fsdp", "fp8-rowwise", "refused"},
+      {"megatron-bridge", "megatron-fsdp", "fp8-rowwise", "refused"},
+      {"deepspeed", "megatron-fsdp", "mxfp8", "refused"},
+      {"nanotron", "megatron", "mxfp8", "refused"},
+      {"slurm", "megatron-fsdp", "mxfp8", "precision=mxfp8"}};
+  for (const auto& [format, stack, precision, said] : cases) {
+    const std::string text = written(format, "llama3-8b", "8xb200", {{"stack", stack}, {"precision", precision}});
+    EXPECT_TRUE(says(text, said)) << format << " " << precision << "\n" << text;
+    EXPECT_TRUE(std::string(said) != "refused" || (says(text, precision) && says(text, "bf16"))) << text;
+  }
+}
+
+TEST(Launch, DeepSpeedSaysWhatIsOnTheHostAndWhoShardsTogether) {
+  const auto keys = [](const std::string& zero) {
+    const auto out = import_deepspeed("{\"zero_optimization\": {\"stage\": 3, " + zero + "}}", "ds.json");
+    EXPECT_TRUE(out.ok()) << zero;
+    return out ? *out : Request{};
+  };
+  for (const auto& [zero, wanted] : std::vector<std::pair<std::string, std::string>>{
+           {R"("offload_optimizer": {"device": "cpu"})", "optimizer"},
+           {R"("offload_optimizer": {"device": "cpu", "ratio": 0.5})", "optimizer=0.5"},
+           {R"("offload_optimizer": {"device": "cpu"}, "offload_param": {"device": "cpu"})", "optimizer,params"},
+           {R"("cpu_offload": true)", "optimizer"}})
+    EXPECT_EQ(keys(zero).keys.at("offload"), wanted) << zero;
+  EXPECT_FALSE(keys(R"("offload_param": {"device": "none"})").keys.contains("offload"));
+  EXPECT_EQ(keys(R"("offload_param": {"device": "nvme"})").not_read,
+            std::vector<std::string>{"zero_optimization.offload_param.device nvme"});
+  const Request hpz = keys(R"("zero_hpz_partition_size": 8)");
+  EXPECT_FALSE(hpz.keys.contains("hsdp"));
+  EXPECT_EQ(hpz.not_read, std::vector<std::string>{"zero_optimization.zero_hpz_partition_size"});
+  EXPECT_EQ(keys(R"("mics_shard_size": 8)").keys.at("hsdp"), "8");
+  for (const auto& [stack, offload] :
+       {std::pair{"textbook", "optimizer"}, std::pair{"textbook", "optimizer=0.5"},
+        std::pair{"textbook", "optimizer,params"}, std::pair{"megatron-deepspeed", "activations"}}) {
+    const std::string host = written("deepspeed", "llama3-8b", "8xh100-sxm",
+                                     {{"stack", stack},
+                                      {"zero", std::string(stack) == "textbook" ? "3" : "1"},
+                                      {"recompute", "full"},
+                                      {"offload", offload}});
+    const auto back = import_deepspeed(host, "ds.json");
+    ASSERT_TRUE(back.ok()) << host;
+    EXPECT_EQ(back->keys.at("offload"), offload) << host;
+  }
+}
+
+// What is not written here yet is not the framework's fault.
+TEST(Launch, RefusalsSayWhoseTheLackIs) {
+  for (const auto& [model, stack] : {std::pair{"deepseek-v3", "megatron"}, std::pair{"gpt-oss-20b", "megatron"}}) {
+    const std::string text = written("megatron", model, "256xh100-sxm", {{"stack", stack}, {"ep", "8"}});
+    EXPECT_TRUE(text.starts_with("refused") && says(text, "is not written yet")) << text;
+  }
+}
 }  // namespace
 }  // namespace preflop

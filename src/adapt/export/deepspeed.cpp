@@ -2,7 +2,6 @@
 #include <nlohmann/json.hpp>
 
 #include "src/adapt/export/export.hpp"
-#include "src/adapt/precision_words.hpp"
 
 namespace preflop {
 
@@ -10,12 +9,17 @@ Result<Exported> export_deepspeed(const Problem& p, const Request& request) {
   const Recipe& r = p.analysed.recipe;
   const Layout& l = r.layout;
   // What changes the run and stands nowhere in the file is refused; the rest belongs to the training script.
-  const std::string lacks = l.pp > 1                                     ? "pipeline (the training script has it)"
-                            : l.cp > 1                                   ? "context parallelism"
-                            : l.etp > 1                                  ? "etp above 1"
-                            : l.hsdp > 0 && l.zero != 3                  ? "hsdp but of zero 3"
-                            : words_of_precision(r.precision) != nullptr ? r.precision
-                                                                         : "";
+  const std::string lacks =
+      l.pp > 1                    ? "pipeline (the training script has it)"
+      : l.cp > 1                  ? "context parallelism"
+      : l.etp > 1                 ? "etp above 1"
+      : l.hsdp > 0 && l.zero != 3 ? "hsdp but of zero 3"
+      : r.offload.some_layers() || (r.offload.activations > 0 && r.recompute.kind != RecomputeKind::full)
+          ? "offloading of activations but of whole layers' inputs"
+      : r.offload.params && l.zero != 3                                   ? "offloading of weights but of zero 3"
+      : r.offload.optimizer > 0 && l.zero == 0                            ? "offloading without zero"
+      : r.offload.optimizer > 0 && r.offload.optimizer < 1 && l.zero != 3 ? "offloading of a share but of zero 3"
+                                                                          : "";
   if (!lacks.empty())
     return Error{"--to", "deepspeed's JSON has no " + lacks,
                  "a plan of --pp 1 --cp 1 --etp 1 and --precision bf16, fp16 or fp32"};
@@ -30,9 +34,14 @@ Result<Exported> export_deepspeed(const Problem& p, const Request& request) {
   if (r.precision == "bf16") json["bf16"] = {{"enabled", true}};
   if (r.precision == "fp16") json["fp16"] = {{"enabled", true}};
   if (r.precision == "bf16") json["data_types"] = {{"grad_accum_dtype", width(r.grad_dtype) == 4 ? "fp32" : "bf16"}};
-  if (l.zero == 3 && l.hsdp > 0) json["zero_optimization"]["zero_hpz_partition_size"] = l.hsdp;
+  nlohmann::json& zero = json["zero_optimization"];
+  if (l.zero == 3 && l.hsdp > 0) zero["mics_shard_size"] = l.hsdp;  // hpZ shards no gradients and no states
+  if (r.offload.optimizer > 0) zero["offload_optimizer"] = {{"device", "cpu"}};
+  if (r.offload.optimizer > 0 && r.offload.optimizer < 1) zero["offload_optimizer"]["ratio"] = r.offload.optimizer;
+  if (r.offload.params) zero["offload_param"] = {{"device", "cpu"}};
   if (l.tp > 1) json["tensor_parallel"] = {{"autotp_size", l.tp}};
   if (l.ep > 1) json["expert_parallel"] = {{"enabled", true}, {"autoep_size", l.ep}};
+  if (r.offload.activations > 0) json["activation_checkpointing"] = {{"cpu_checkpointing", true}};
   const auto remember = [&](const auto& self, const nlohmann::json& value, const std::string& path) -> void {
     if (value.is_object()) {
       for (const auto& [key, inner] : value.items()) self(self, inner, path.empty() ? key : path + "." + key);
@@ -41,7 +50,8 @@ Result<Exported> export_deepspeed(const Problem& p, const Request& request) {
     out.options.emplace_back(path, value.dump());
   };
   remember(remember, json, "");
-  rest_line(p, request, {"tp", "ep", "dp", "zero", "micro_batch", "global_batch", "precision", "grad_dtype"},
+  rest_line(p, request,
+            {"tp", "ep", "dp", "zero", "hsdp", "offload", "micro_batch", "global_batch", "precision", "grad_dtype"},
             out.left_out);
   out.text = json.dump(2) + "\n";
   return out;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/adapt/precision_words.hpp"
 #include "src/adapt/recipe_words.hpp"
 #include "src/base/text.hpp"
 #include "src/stack/stack_reader.hpp"
@@ -13,12 +14,28 @@ namespace {
 struct Format {
   const char* name;
   Result<Exported> (*write)(const Problem&, const Request&);
-  bool some_layers = false;  // it can recompute the first layers of a stage, and several at a time
+  const char* PrecisionWords::* scaled;  // its word for a scaled precision; null: it has none
+  bool some_layers = false;              // it can recompute the first layers of a stage, and several at a time
+  bool starts = false;                   // it starts another file, which says how the model runs
 };
-constexpr Format kFormats[] = {{"megatron", export_megatron, true}, {"megatron-bridge", export_megatron_bridge, true},
-                               {"torchtitan", export_torchtitan},   {"deepspeed", export_deepspeed},
-                               {"accelerate", export_accelerate},   {"nanotron", export_nanotron},
-                               {"slurm", export_slurm, true}};
+constexpr Format kFormats[] = {{"megatron", export_megatron, &PrecisionWords::megatron_recipe, true},
+                               {"megatron-bridge", export_megatron_bridge, &PrecisionWords::bridge, true},
+                               {"torchtitan", export_torchtitan, &PrecisionWords::titan},
+                               {"deepspeed", export_deepspeed, nullptr},
+                               {"accelerate", export_accelerate, &PrecisionWords::accelerate},
+                               {"nanotron", export_nanotron, nullptr},
+                               {"slurm", export_slurm, nullptr, true, true}};
+
+// A scaled precision that the format has no word for would run in bf16.
+Status has_precision(const Format& f, const std::string& precision) {
+  const PrecisionWords* words = words_of_precision(precision);
+  if (words == nullptr || f.starts || (f.scaled != nullptr && *(words->*f.scaled) != '\0')) return Nothing{};
+  std::vector<std::string> has = {"bf16"};
+  for (const PrecisionWords& w : precision_words()) {
+    if (f.scaled != nullptr && *(w.*f.scaled) != '\0') has.emplace_back(w.precision);
+  }
+  return Error{"--to", std::string(f.name) + " has no " + precision, "--precision " + text::list(has)};
+}
 
 }  // namespace
 
@@ -37,6 +54,7 @@ Result<Exported> export_to(const std::string& format, const Problem& problem, co
     const Recompute& recompute = problem.analysed.recipe.recompute;
     if (recompute.which == RecomputeLayers::every || (recompute.which != RecomputeLayers::all && !f.some_layers))
       return Error{"--to", format + " cannot say " + recompute_text(recompute), "--recompute none or full"};
+    if (Status s = has_precision(f, problem.analysed.recipe.precision); !s) return s.error();
     return f.write(problem, request);
   }
   return text::unknown_name("--to", "format", format, export_formats());

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "src/adapt/export/export.hpp"
-#include "src/adapt/precision_words.hpp"
 
 namespace preflop {
 
@@ -26,10 +25,73 @@ struct Yaml {
   void set(const std::string& key, bool value) { set(key, std::string(value ? "true" : "false")); }
 };
 
+// Its generic decoder (config/models_config.py Qwen2Config): that of LLaMA and Qwen2.
+bool is_its_decoder(const Architecture& a) {
+  const LayerKind& k = a.layers.front().kind;
+  const AttentionSpec& t = k.attention;
+  const bool plain = k.mixes && k.feeds_forward && !k.state_space && !k.experts && !t.latent && !t.indexer &&
+                     !t.sinks && !t.gate && !t.window && !t.value_dim && t.qk_norm == QkNorm::none && !t.out_bias;
+  const bool llama = k.norm == NormKind::rms && k.placement == NormPlacement::pre && k.mlp.gated &&
+                     k.mlp.activation == Activation::silu && !k.mlp.bias && a.positions == Positions::rope && t.rope;
+  return a.layers.size() == 1 && plain && llama && !a.embedding_norm && k.dropout == 0 && t.dropout == 0 &&
+         t.heads * t.head_dim == a.hidden;
+}
+
+// What it has no option for, or refuses to start.
+Status runs(const Problem& p) {
+  const Recipe& r = p.analysed.recipe;
+  const Layout& l = r.layout;
+  const std::string lacks = l.zero >= 2       ? "zero 2 and 3"
+                            : l.vpp > 1       ? "virtual stages"
+                            : l.etp > 1       ? "etp"
+                            : r.offload.any() ? "offloading"
+                            : r.moment_dtype != Dtype::fp32 && r.optimizer == "adamw"
+                                ? std::string("moments in ") + name(r.moment_dtype)
+                            : r.optimizer != "adamw" && r.optimizer != "sgd" ? r.optimizer
+                                                                             : "";
+  if (!lacks.empty())
+    return Error{"--to", "nanotron has no " + lacks, "--zero 1 --vpp 1, --optimizer adamw or sgd, nothing offloaded"};
+  if (l.cp > 1) return Error{"--to", "nanotron starts cp above 1 from a checkpoint alone, not a new run", "--cp 1"};
+  if (has_experts(*p.model))
+    return Error{"--to", "nanotron: the export of models with experts is not written yet", "a model without experts"};
+  if (!is_its_decoder(p.architecture))
+    return Error{"--to", "nanotron does not run the layers of " + p.architecture.name + " as its decoder",
+                 "a model of LLaMA's or Qwen2's layers"};
+  if (r.recompute.kind != RecomputeKind::none && r.recompute.kind != RecomputeKind::full)
+    return Error{"--to", "nanotron recomputes all of a layer or nothing", "--recompute none or full"};
+  return Nothing{};
+}
+
+void optimizer_section(Yaml& y, const Recipe& r) {
+  y.begin("optimizer");
+  y.set("zero_stage", std::int64_t{r.layout.zero});
+  y.set("accumulate_grad_in_fp32", width(r.grad_dtype) == 4);
+  y.set("clip_grad", std::string("1.0"));
+  y.set("weight_decay", std::string("0.1"));
+  y.begin("optimizer_factory");
+  if (r.optimizer == "adamw") {
+    y.set("name", std::string("adamW"));
+    y.set("adam_beta1", std::string("0.9"));
+    y.set("adam_beta2", std::string("0.95"));
+    y.set("adam_eps", std::string("1.0e-8"));
+    y.set("torch_adam_is_fused", true);
+  } else {
+    y.set("name", std::string("sgd"));
+  }
+  y.end();
+  y.begin("learning_rate_scheduler");
+  y.set("learning_rate", std::string("1.5e-4"));
+  y.end();
+  y.end();
+}
+
 void model_section(Yaml& y, const Architecture& a, const Recipe& r) {
   const LayerKind& k = a.layers.back().kind;
   y.begin("model");
   y.set("dtype", std::string(r.precision == "fp16" ? "float16" : r.precision == "fp32" ? "float32" : "bfloat16"));
+  y.begin("init_method");
+  y.set("std", std::string("0.02"));
+  y.end();
   y.begin("model_config");
   y.set("is_qwen2_config", true);
   y.set("hidden_size", a.hidden.get());
@@ -40,6 +102,7 @@ void model_section(Yaml& y, const Architecture& a, const Recipe& r) {
   y.set("vocab_size", a.vocab.get());
   y.set("max_position_embeddings", r.seq);
   y.set("tie_word_embeddings", a.tied);
+  if (k.attention.query_bias) y.set("attention_bias", true);
   y.end();
   y.end();
 }
@@ -49,18 +112,11 @@ void model_section(Yaml& y, const Architecture& a, const Recipe& r) {
 Result<Exported> export_nanotron(const Problem& p, const Request& request) {
   const Recipe& r = p.analysed.recipe;
   const Layout& l = r.layout;
-  const char* lacks = l.zero >= 2             ? "zero 2 and 3"
-                      : l.vpp > 1             ? "virtual stages"
-                      : l.etp > 1             ? "etp"
-                      : has_experts(*p.model) ? "experts here"
-                                              : nullptr;
-  if (lacks != nullptr) return Error{"--to", std::string("nanotron has no ") + lacks, "--zero 1 --vpp 1"};
-  if (r.recompute.kind != RecomputeKind::none && r.recompute.kind != RecomputeKind::full)
-    return Error{"--to", "nanotron recomputes all of a layer or nothing", "--recompute none or full"};
+  if (Status s = runs(p); !s) return s.error();
   Yaml y;
-  std::vector<std::string> carried = {"tp", "pp",       "cp",  "ep",          "dp",           "zero",
-                                      "sp", "schedule", "seq", "micro_batch", "global_batch", "recompute"};
-  if (words_of_precision(r.precision) == nullptr) carried.emplace_back("precision");
+  const std::vector<std::string> carried = {"tp",           "pp",        "cp",        "ep",       "dp",
+                                            "zero",         "sp",        "schedule",  "seq",      "micro_batch",
+                                            "global_batch", "recompute", "optimizer", "precision"};
   y.out.text = rest_line(p, request, carried, y.out.left_out);
   y.begin("general");
   y.set("project", std::string("preflop"));
@@ -86,11 +142,7 @@ Result<Exported> export_nanotron(const Problem& p, const Request& request) {
       r.tokens ? std::ceil(*r.tokens / (static_cast<double>(r.global_batch) * static_cast<double>(r.seq))) : 1000;
   y.set("train_steps", static_cast<std::int64_t>(steps));
   y.end();
-  y.begin("optimizer");
-  y.set("zero_stage", std::int64_t{l.zero});
-  y.set("accumulate_grad_in_fp32", width(r.grad_dtype) == 4);
-  y.set("clip_grad", std::string("1.0"));
-  y.end();
+  optimizer_section(y, r);
   return std::move(y.out);
 }
 

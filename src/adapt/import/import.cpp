@@ -1,6 +1,7 @@
 #include "src/adapt/import/import.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "src/base/decimal.hpp"
 #include "src/base/json_read.hpp"
@@ -175,6 +176,43 @@ Result<Request> import_file(std::string_view text, const std::string& file) {
                "nanotron .yaml"};
 }
 
+namespace {
+
+// Where states are kept: groups that shard together, and what is on the host.
+void read_deepspeed_states(const Json& zero, Request& out) {
+  const std::string path = "zero_optimization.";
+  const auto whole = [&](const char* key) {
+    const Json* j = member(zero, key);
+    return j != nullptr && j->is_number_integer() ? j->get<std::int64_t>() : 0;
+  };
+  const auto on = [&](const char* key) {
+    const Json* j = member(zero, key);
+    return j != nullptr && j->is_boolean() && *j == true;
+  };
+  if (whole("mics_shard_size") > 0) out.keys["hsdp"] = std::to_string(whole("mics_shard_size"));
+  // hpZ keeps a second copy of the weights in a node and shards the rest over all ranks.
+  if (whole("zero_hpz_partition_size") > 1) out.not_read.push_back(path + "zero_hpz_partition_size");
+  for (const char* key : {"zero_quantized_weights", "zero_quantized_gradients"}) {
+    if (on(key)) out.not_read.push_back(path + key);
+  }
+  std::string offload;
+  for (const auto& [section, older, word] : {std::tuple{"offload_optimizer", "cpu_offload", "optimizer"},
+                                             std::tuple{"offload_param", "cpu_offload_param", "params"}}) {
+    const Json* given = member(zero, section);
+    const Json* device = given == nullptr ? nullptr : member(*given, "device");
+    const Json* ratio = given == nullptr ? nullptr : member(*given, "ratio");
+    const std::string where = device != nullptr ? scalar(*device) : on(older) ? "cpu" : "none";
+    if (where == "nvme") out.not_read.push_back(path + section + ".device nvme");
+    if (where != "cpu") continue;
+    offload += (offload.empty() ? "" : ",") + std::string(word);
+    if (ratio != nullptr && ratio->is_number() && *ratio != 1 && std::string_view(word) == "optimizer")
+      offload += "=" + scalar(*ratio);
+  }
+  if (!offload.empty()) out.keys["offload"] = offload;
+}
+
+}  // namespace
+
 Result<Request> import_deepspeed(std::string_view text, const std::string& file) {
   const auto json = read_json(text, file);
   if (!json) return json.error();
@@ -192,7 +230,13 @@ Result<Request> import_deepspeed(std::string_view text, const std::string& file)
     out.keys["dp"] = std::to_string(whole(batch) / (whole(micro) * whole(steps)));
   if (const Json* zero = member(*json, "zero_optimization")) {
     put("zero", member(*zero, "stage"));
-    put("hsdp", member(*zero, "zero_hpz_partition_size"));
+    read_deepspeed_states(*zero, out);
+  }
+  const Json* checkpoints = member(*json, "activation_checkpointing");
+  const Json* on_host = checkpoints == nullptr ? nullptr : member(*checkpoints, "cpu_checkpointing");
+  if (on_host != nullptr && on_host->is_boolean() && *on_host == true) {
+    std::string& offload = out.keys["offload"];
+    offload += (offload.empty() ? "" : ",") + std::string("activations");
   }
   if (const Json* tp = member(*json, "tensor_parallel")) put("tp", member(*tp, "autotp_size"));
   if (const Json* ep = member(*json, "expert_parallel")) put("ep", member(*ep, "autoep_size"));

@@ -93,6 +93,8 @@ void read_nanotron(const Flat& y, Request& out) {
   const std::string dtype = text_at(y, "model.dtype");
   if (dtype == "float16" || dtype == "float32") out.keys["precision"] = dtype == "float16" ? "fp16" : "fp32";
   if (!dtype.empty()) out.keys.emplace("precision", "bf16");
+  const std::string optimizer = text_at(y, "optimizer.optimizer_factory.name");
+  if (optimizer == "adamW" || optimizer == "sgd") out.keys["optimizer"] = optimizer == "sgd" ? "sgd" : "adamw";
   out.keys.emplace("stack", "nanotron");
   const std::string m = "model.model_config.";
   if (!out.model.empty() || digits_at(y, m + "num_hidden_layers") == 0) return;
@@ -101,6 +103,7 @@ void read_nanotron(const Flat& y, Request& out) {
   if (digits_at(y, m + "num_key_value_heads") > 0) out.model += ",kv_heads=" + text_at(y, m + "num_key_value_heads");
   if (digits_at(y, m + "intermediate_size") > 0) out.model += ",ffn=" + text_at(y, m + "intermediate_size");
   if (text_at(y, m + "tie_word_embeddings") == "true") out.model += ",tied=true";
+  if (text_at(y, m + "attention_bias") == "true") out.model += ",qkv_bias=true";
 }
 
 // fp8 is Transformer Engine's delayed scaling, or torchao's of whole tensors.
