@@ -85,7 +85,9 @@ Status read_from(const std::string& path, Request& out, std::string& model, std:
   if (!text) return text.error();
   Result<Request> found = import_file(*text, path);
   if (!found) return found.error();
-  if (!found->not_read.empty()) complain("warning: " + path + ": not read: " + text::list(found->not_read));
+  std::string names;
+  for (const std::string& name : found->not_read) names += (names.empty() ? "" : ", ") + name;
+  if (!names.empty()) complain("warning: " + path + ": not read: " + names);
   for (const auto& [key, value] : found->keys) out.keys.emplace(key, value);
   if (model.empty()) model = found->model;
   if (on.empty()) on = found->on;

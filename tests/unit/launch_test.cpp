@@ -6,7 +6,8 @@
 
 #include "src/adapt/export/export.hpp"
 #include "src/adapt/import/import.hpp"
-#include "src/adapt/recipe_words.hpp"
+#include "src/base/csv.hpp"
+#include "src/base/embedded.hpp"
 
 namespace preflop {
 namespace {
@@ -214,6 +215,35 @@ TEST(Launch, WhatNobodyReadsIsNamed) {
   EXPECT_EQ(read("--cp-comm-type all_gather").not_read, Names{"--cp-comm-type all_gather"});
   // Of the launcher's own options none is the training script's.
   EXPECT_EQ(read("", "srun --ntasks 8 --mpi pmix " + kScript).not_read, Names{});
+}
+
+// Every option that an export writes is read whatever else the script says.
+TEST(Launch, WhatIsWrittenIsReadBesideAnything) {
+  const auto csv = Csv::parse(embedded("launch_options.csv"), "data/launch_options.csv");
+  ASSERT_TRUE(csv.ok());
+  for (const char* beside :
+       {"", "--fp8-format hybrid", "--fp4-format e2m1", "--fp16", "--use-megatron-fsdp", "--checkpoint-activations",
+        "--num-experts 8 --moe-ffn-hidden-size 64", "--recompute-granularity full", "--optimizer-cpu-offload",
+        "--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'Et*8|t*8|t*8|t*8L'",
+        "--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 8", "--train-samples 100",
+        "--cuda-graph-impl full_iteration", "--attention-backend flash", "--position-embedding-type rope",
+        "--multi-latent-attention", "--hybrid-override-pattern 'M*M*M*M*M*M*M*M*M*M*M*M*M*M*M*M*'"}) {
+    int read_here = 0;
+    for (std::size_t i = 0; i < csv->rows(); ++i) {
+      const auto cell = [&](const char* column) { return std::string(csv->at(i, std::string_view(column))); };
+      if (cell("format") != "megatron") continue;
+      const std::string choices = cell("choices"), option = cell("option");
+      const std::string value = cell("type") == "flag" ? ""
+                                : choices.empty()      ? "1"
+                                                       : choices.substr(0, choices.find('|'));
+      const auto out = import_megatron(kScript + beside + " " + option + " " + value, "run.sh");
+      if (!out) continue;  // refused by name
+      ++read_here;
+      for (const std::string& name : out->not_read)
+        EXPECT_TRUE(name.find(' ') != std::string::npos) << beside << " " << option << ": " << name;
+    }
+    EXPECT_GT(read_here, 60) << beside;
+  }
 }
 
 // Fields without a default (nanotron src/nanotron/config: "required") that its parser asks for.

@@ -195,6 +195,7 @@ Status read_precision(const Options& o, const std::string& file, Request& out) {
   const bool fp4 = o.has("--fp4-format");
   const bool fp8 = o.has("--fp8-format") || o.has("--fp8-hybrid") || o.has("--fp8-e4m3");
   const std::string eight = o.value("--fp8-recipe"), four = o.value("--fp4-recipe");
+  const bool half = o.has("--fp16"), bf16 = o.has("--bf16");
   if (fp4 || fp8) {
     const std::string option = fp4 ? "--fp4-recipe" : "--fp8-recipe";
     const std::string& given = fp4 ? four : eight;
@@ -204,10 +205,10 @@ Status read_precision(const Options& o, const std::string& file, Request& out) {
       return Error{"--from", option + " of " + text::quoted(file) + " is " + text::quoted(recipe),
                    text::list(all_words(&PrecisionWords::megatron_recipe))};
     out.keys["precision"] = words->precision;
-  } else if (o.has("--fp16")) {
+  } else if (half) {
     out.keys["precision"] = "fp16";
   } else {
-    out.keys.emplace("precision", o.has("--bf16") ? "bf16" : "fp32");
+    out.keys.emplace("precision", bf16 ? "bf16" : "fp32");
   }
   return Nothing{};
 }
@@ -253,7 +254,15 @@ void leave_other_defaults(const Options& o) {
        {std::pair{"--transformer-impl", "transformer_engine"}, std::pair{"--make-vocab-size-divisible-by", "128"}}) {
     if (o.has(option) && o.value(option) != usual) o.leave(option);
   }
-  for (const char* implied : {"--use-precision-aware-optimizer", "--cross-entropy-fusion-impl"}) o.has(implied);
+  // These say nothing alone, or what others say.
+  for (const char* implied :
+       {"--use-precision-aware-optimizer", "--cross-entropy-fusion-impl", "--recompute-method",
+        "--recompute-num-layers", "--checkpoint-method", "--checkpoint-num-layers", "--optimizer-offload-fraction",
+        "--moe-expert-capacity-factor", "--grad-reduce-in-bf16", "--decoder-first-pipeline-num-layers",
+        "--decoder-last-pipeline-num-layers", "--num-layers-per-virtual-pipeline-stage",
+        "--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split", "--checkpoint-activations",
+        "--recompute-activations"})
+    o.has(implied);
 }
 
 void read_replicas(const Options& o, Request& out) {

@@ -142,17 +142,19 @@ Status expert_keys(const Options& o, std::string& out) {
   const std::string pattern = hybrid_pattern(o);
   const std::string top_k = o.value("--moe-router-topk"), width = o.value("--moe-ffn-hidden-size");
   const std::string freq = o.value("--moe-layer-freq");
+  std::string more;
+  for (const auto& [key, option] : values) {
+    if (o.has(option)) more += std::string(",") + key + "=" + o.value(option);
+  }
+  for (const auto& [key, option] : flags) {
+    if (o.has(option)) more += std::string(",") + key + "=true";
+  }
   if (!o.has("--num-experts")) return Nothing{};
   add("experts", o.value("--num-experts"));
   add("top_k", top_k.empty() ? "2" : top_k);
   if (const std::string ffn = width.empty() ? o.value("--ffn-hidden-size") : width; !ffn.empty())
     add("expert_ffn", ffn);
-  for (const auto& [key, option] : values) {
-    if (o.has(option)) add(key, o.value(option));
-  }
-  for (const auto& [key, option] : flags) {
-    if (o.has(option)) add(key, "true");
-  }
+  out += more;
   if (freq.empty() || !pattern.empty()) return Nothing{};
   const std::int64_t layers = o.number("--num-layers");
   const std::optional<Alternation> found = alternation_of(layers_flagged(freq, layers), layers);
@@ -258,8 +260,10 @@ Result<std::string> shape(const Options& o) {
 
 Result<std::string> megatron_model(std::string_view script, const Options& o) {
   // Flags that a shape string implies, or that say the same again.
-  for (const char* implied : {"--group-query-attention", "--moe-grouped-gemm", "--use-rotary-position-embeddings",
-                              "--max-position-embeddings", "--is-hybrid-model", "--mtp-hybrid-override-pattern"})
+  for (const char* implied :
+       {"--group-query-attention", "--squared-relu", "--moe-grouped-gemm", "--use-rotary-position-embeddings",
+        "--max-position-embeddings", "--is-hybrid-model", "--mtp-hybrid-override-pattern", "--mamba-num-heads",
+        "--mamba-head-dim", "--mamba-num-groups", "--mamba-state-dim"})
     o.has(implied);
   Result<std::string> found = shape(o);
   if (found && unsaid_hybrid(script, o)) return std::string();
