@@ -2,10 +2,12 @@
 // cannot run is refused by name, and what a script says is read or named.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <tuple>
 
 #include "src/adapt/export/export.hpp"
 #include "src/adapt/import/import.hpp"
+#include "src/adapt/shape_string.hpp"
 #include "src/base/csv.hpp"
 #include "src/base/embedded.hpp"
 
@@ -215,6 +217,43 @@ TEST(Launch, WhatNobodyReadsIsNamed) {
   EXPECT_EQ(read("--cp-comm-type all_gather").not_read, Names{"--cp-comm-type all_gather"});
   // Of the launcher's own options none is the training script's.
   EXPECT_EQ(read("", "srun --ntasks 8 --mpi pmix " + kScript).not_read, Names{});
+}
+
+// The options alone, without the remark, describe every model that is exported.
+TEST(Launch, OptionsAloneDescribeTheModel) {
+  int exported = 0;
+  for (const CatalogueModel& listed : catalogues().models.list()) {
+    Request asked;
+    asked.model = listed.id;
+    asked.on = "1024xb200";
+    asked.keys = {{"stack", "megatron"}, {"tp", "1"}};
+    const auto problem = pose(asked, catalogues());
+    if (!problem) continue;
+    const auto out = export_to("megatron", *problem, asked);
+    if (!out) continue;
+    ++exported;
+    const Architecture& a = problem->architecture;
+    const std::size_t remark = out->text.find("# preflop:");
+    std::string text = out->text;
+    text.erase(remark, text.find('\n', remark) - remark);
+    const auto read = import_megatron(text, "run.sh");
+    ASSERT_TRUE(read.ok()) << listed.id << ": " << read.error().text();
+    const auto back = read_shape(read->model, "MODEL");
+    ASSERT_TRUE(back.ok()) << listed.id << ": " << back.error().text();
+    const bool same = std::equal(back->layers.begin(), back->layers.end(), a.layers.begin(), a.layers.end(),
+                                 [](const LayerRun& x, LayerRun y) {
+                                   // How many steps a scan takes at a time is Megatron-LM's own.
+                                   if (x.kind.state_space && y.kind.state_space)
+                                     y.kind.state_space->chunk = x.kind.state_space->chunk;
+                                   return x.kind == y.kind && x.count == y.count;
+                                 });
+    EXPECT_TRUE(same) << listed.id << " " << read->model;
+    EXPECT_TRUE(back->vocab == a.vocab && back->hidden == a.hidden && back->tied == a.tied &&
+                back->positions == a.positions && back->final_norm == a.final_norm &&
+                back->position_rows == a.position_rows)
+        << listed.id << " " << read->model;
+  }
+  EXPECT_GT(exported, 30);
 }
 
 // Every option that an export writes is read whatever else the script says.

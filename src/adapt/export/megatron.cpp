@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/adapt/export/export.hpp"
-#include "src/adapt/layer_pattern.hpp"
+#include "src/adapt/export/megatron_script.hpp"
 #include "src/adapt/optimizer_words.hpp"
 #include "src/adapt/precision_words.hpp"
 #include "src/base/decimal.hpp"
@@ -13,164 +12,8 @@ namespace preflop {
 
 namespace {
 
+using Script = MegatronScript;
 std::string num(std::int64_t v) { return std::to_string(v); }
-
-// Lines of options; each is remembered as written.
-struct Script {
-  Exported out;
-  std::string line;
-  void option(const std::string& key, const std::string& value = "") {
-    out.options.emplace_back(key, value);
-    line += " " + key + (value.empty() ? "" : " " + value);
-  }
-  void size(const std::string& key, std::int64_t value) { option(key, num(value)); }
-  void end() {
-    if (!line.empty()) out.text += " \\\n " + line;
-    line.clear();
-  }
-};
-
-// Does some layer have a state space, or one sublayer alone?
-bool is_hybrid(const Architecture& a) {
-  return std::any_of(a.layers.begin(), a.layers.end(), [](const LayerRun& run) {
-    return run.kind.state_space || !run.kind.mixes || !run.kind.feeds_forward;
-  });
-}
-
-// Of a hybrid the kinds that options describe: each by a layer that has it.
-Status hybrid_options(Script& s, const Architecture& a) {
-  const std::string pattern = pattern_of(a);
-  LayerKind parts;
-  for (const LayerRun& run : a.layers) {
-    const LayerKind& k = run.kind;
-    if (k.state_space) parts.state_space = k.state_space;
-    if (k.mixes && !k.state_space) parts.attention = k.attention;
-    if (k.experts) parts.experts = k.experts;
-    if (k.feeds_forward && !k.experts) parts.mlp = k.mlp;
-  }
-  const bool one_each = pattern.find_first_not_of("M*-E") == std::string::npos;
-  if (pattern.empty() || !one_each || !parts.state_space || parts.state_space->kind != ScanKind::mamba2 ||
-      parts.state_space->bias)
-    return Error{"--to", "megatron: the export of hybrid layers as those of " + a.name + " is not written yet",
-                 "megatron-bridge"};
-  const StateSpace& m = *parts.state_space;
-  s.size("--num-layers", a.layer_count());
-  s.size("--hidden-size", a.hidden.get());
-  if (parts.mlp.width.get() > 0 || parts.experts)
-    s.size("--ffn-hidden-size", parts.mlp.width.get() > 0 ? parts.mlp.width.get() : parts.experts->width.get());
-  const bool attends = parts.attention.heads.get() > 0;
-  s.size("--num-attention-heads", attends ? parts.attention.heads.get() : m.heads.get());
-  s.end();
-  if (attends) {
-    s.option("--group-query-attention");
-    s.size("--num-query-groups", parts.attention.kv_heads.get());
-    s.size("--kv-channels", parts.attention.head_dim.get());
-  }
-  s.option("--is-hybrid-model");
-  s.option("--hybrid-override-pattern", "'" + pattern + "'");
-  s.size("--mamba-num-heads", m.heads.get());
-  s.size("--mamba-head-dim", m.dim.get());
-  s.size("--mamba-num-groups", m.groups.get());
-  s.size("--mamba-state-dim", m.state.get());
-  s.end();
-  const Activation activation = parts.experts ? parts.experts->activation : parts.mlp.activation;
-  const bool gated = parts.experts ? parts.experts->gated : parts.mlp.gated;
-  s.option("--position-embedding-type", a.positions == Positions::rope ? "rope" : "none");
-  s.option("--normalization", "RMSNorm");
-  if (!gated && activation == Activation::relu2) s.option("--squared-relu");
-  if (gated && activation == Activation::silu) s.option("--swiglu");
-  s.option("--disable-bias-linear");
-  if (!a.tied) s.option("--untie-embeddings-and-output-weights");
-  s.end();
-  s.option("--attention-dropout", shortest(parts.attention.dropout));
-  s.option("--hidden-dropout", shortest(a.layers.front().kind.dropout));
-  s.option("--tokenizer-type", "NullTokenizer");
-  s.size("--vocab-size", a.vocab.get());
-  s.end();
-  return Nothing{};
-}
-
-// The experts of its layers; null: it has none.
-const ExpertSpec* experts_of(const Architecture& a) {
-  for (const LayerRun& run : a.layers) {
-    if (run.kind.experts) return &*run.kind.experts;
-  }
-  return nullptr;
-}
-
-Status model_options(Script& s, const Architecture& a) {
-  const LayerKind& k = a.layers.back().kind;
-  if (is_hybrid(a)) return hybrid_options(s, a);
-  for (const LayerRun& run : a.layers) {
-    const bool same = run.kind.attention == k.attention && run.kind.norm == k.norm && run.kind.placement == k.placement;
-    if (!same)
-      return Error{"--to",
-                   "megatron: the export of layers that alternate, as those of " + a.name + ", is not written yet",
-                   "megatron-bridge"};
-  }
-  if (k.placement != NormPlacement::pre || k.attention.latent || k.attention.indexer || k.attention.sinks ||
-      a.embedding_norm)
-    return Error{"--to", "megatron: the export of layers as those of " + a.name + " is not written yet",
-                 "megatron-bridge"};
-  s.size("--num-layers", a.layer_count());
-  s.size("--hidden-size", a.hidden.get());
-  s.size("--ffn-hidden-size", k.mlp.width.get() > 0 ? k.mlp.width.get() : k.experts->width.get());
-  s.size("--num-attention-heads", k.attention.heads.get());
-  s.end();
-  if (k.attention.kv_heads != k.attention.heads) {
-    s.option("--group-query-attention");
-    s.size("--num-query-groups", k.attention.kv_heads.get());
-  }
-  s.size("--kv-channels", k.attention.head_dim.get());
-  s.option("--position-embedding-type", a.positions == Positions::learned ? "learned_absolute"
-                                        : a.positions == Positions::rope  ? "rope"
-                                                                          : "none");
-  s.option("--normalization", k.norm == NormKind::rms ? "RMSNorm" : "LayerNorm");
-  const MlpSpec& mlp = k.mlp;
-  const bool gated = k.experts ? k.experts->gated : mlp.gated;
-  const Activation activation = k.experts ? k.experts->activation : mlp.activation;
-  if (gated && activation == Activation::silu) s.option("--swiglu");
-  if (!gated && activation == Activation::relu2) s.option("--squared-relu");
-  if (!k.attention.out_bias && !mlp.bias) s.option("--disable-bias-linear");
-  if (k.attention.query_bias && !k.attention.out_bias) s.option("--add-qkv-bias");
-  if (k.attention.qk_norm == QkNorm::head) s.option("--qk-layernorm");
-  if (!a.tied) s.option("--untie-embeddings-and-output-weights");
-  s.end();
-  s.option("--attention-dropout", shortest(k.attention.dropout));
-  s.option("--hidden-dropout", shortest(k.dropout));
-  s.option("--tokenizer-type", "NullTokenizer");
-  s.size("--vocab-size", a.vocab.get());
-  s.end();
-  return Nothing{};
-}
-
-void expert_options(Script& s, const Architecture& a, const Recipe& r) {
-  const ExpertSpec& e = *experts_of(a);
-  s.size("--num-experts", e.count.get());
-  s.size("--moe-router-topk", e.top_k.get());
-  s.size("--moe-ffn-hidden-size", e.width.get());
-  if (e.latent) s.size("--moe-latent-size", e.latent->get());
-  if (e.shared_width.get() > 0) s.size("--moe-shared-expert-intermediate-size", e.shared_width.get());
-  std::string pattern;
-  for (const LayerRun& run : a.layers)
-    pattern += (pattern.empty() ? "([" : "+[") + std::string(run.kind.experts ? "1" : "0") + "]*" + num(run.count);
-  if (a.layers.size() > 1 && !is_hybrid(a)) s.option("--moe-layer-freq", "'" + pattern + ")'");
-  s.option("--moe-grouped-gemm");
-  if (r.dispatcher == "alltoall") {
-    s.option("--moe-token-dispatcher-type", "alltoall");
-  } else {
-    s.option("--moe-token-dispatcher-type", "flex");
-    s.option("--moe-flex-dispatcher-backend", r.dispatcher);
-  }
-  if (e.groups.get() > 0) {
-    s.size("--moe-router-num-groups", e.groups.get());
-    s.size("--moe-router-group-topk", e.top_groups.get());
-  }
-  s.size("--expert-model-parallel-size", r.layout.ep);
-  s.size("--expert-tensor-parallel-size", r.layout.etp);
-  if (r.capacity_factor > 0) s.option("--moe-expert-capacity-factor", shortest(r.capacity_factor));
-  s.end();
-}
 
 Status layout_options(Script& s, const Problem& p) {
   const Recipe& r = p.analysed.recipe;
@@ -278,9 +121,9 @@ void state_options(Script& s, const Recipe& r) {
   if (r.master_dtype == Dtype::fp16) s.option("--main-params-dtype", "fp16");
 }
 
-void training_options(Script& s, const Recipe& r) {
+void training_options(Script& s, const Recipe& r, std::int64_t position_rows) {
   s.size("--seq-length", r.seq);
-  s.size("--max-position-embeddings", r.seq);
+  s.size("--max-position-embeddings", std::max(r.seq, position_rows));
   s.size("--micro-batch-size", r.micro_batch);
   s.size("--global-batch-size", r.global_batch);
   const double steps =
@@ -382,7 +225,7 @@ Result<Exported> export_megatron(const Problem& p, const Request& request) {
   if (r.mtp > 1 && p.architecture.mtp_shared) s.option("--mtp-use-repeated-layer");
   if (r.mtp > 0 && hybrid) s.option("--mtp-hybrid-override-pattern", experts_of(p.architecture) ? "'*E'" : "'*-'");
   if (Status ok = layout_options(s, p); !ok) return ok.error();
-  training_options(s, r);
+  training_options(s, r, p.architecture.position_rows.get());
   if (Status ok = software_options(s, p.architecture, r); !ok) return ok.error();
   if (Status ok = optimizer_options(s, r); !ok) return ok.error();
   s.out.text += "\n";
