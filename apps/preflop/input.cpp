@@ -88,6 +88,10 @@ Status read_from(const std::string& path, Request& out, std::string& model, std:
   std::string names;
   for (const std::string& name : found->not_read) names += (names.empty() ? "" : ", ") + name;
   if (!names.empty()) complain("warning: " + path + ": not read: " + names);
+  Request given = out;
+  given.model = model;
+  given.on = on;
+  make_way(*found, given);
   for (const auto& [key, value] : found->keys) out.keys.emplace(key, value);
   if (model.empty()) model = found->model;
   if (on.empty()) on = found->on;

@@ -38,6 +38,13 @@ std::string differing_batches(const Plan& plan) {
   return out + ".";
 }
 
+std::string nearest_of_the_rest(const Plan& plan, const Cluster& missed) {
+  std::vector<const Cluster*> among = {&missed};
+  for (const Estimate& e : plan.clusters) among.push_back(&e.cluster);
+  return "Of the clusters without a plan " + text::grouped(missed.gpus) + " x " + machine_name(missed, among) +
+         " comes nearest: " + plan.nearest_why + ".";
+}
+
 std::string fewest_by_halving(const std::string& does, const std::string& does_not) {
   return "The fewest were looked for by halving what the range leaves, a node apart: " + does + " does, " + does_not +
          " does not; where batches differ a smaller number that was not tried may do, too.";

@@ -279,17 +279,12 @@ Status PlanRun::Work::finish() {
     if (!gain.empty()) plan.gains.push_back(gain);
     if (asked.objective == Objective::seq) say_longest(*o, first);
     // The command of that note has no limits of memory.
-    if (by_seconds && !opens && !asked.limits.max_memory && !asked.limits.allow_tight) {
+    if (wants_speed(asked.objective) && !opens && !asked.limits.max_memory && !asked.limits.allow_tight) {
       const std::string alone = gain_alone(offers, plan, asked, catalogues);
       if (!alone.empty()) plan.notes.push_back(alone);
     }
   }
-  if (missed) {
-    std::vector<const Cluster*> among = {&missed->cluster};
-    for (const Estimate& e : plan.clusters) among.push_back(&e.cluster);
-    plan.why.push_back("Of the clusters without a plan " + text::grouped(missed->cluster.gpus) + " x " +
-                       machine_name(missed->cluster, among) + " comes nearest: " + plan.nearest_why + ".");
-  }
+  if (missed) plan.why.push_back(nearest_of_the_rest(plan, missed->cluster));
   if (!opens && requests.size() == 1 && text_of(request, "precision") == nullptr) {
     const std::string gain =
         gain_of_opening(*offers.front(), plan.plans.front(), step_limits(asked, offers.front()->question), catalogues);
