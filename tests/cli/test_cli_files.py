@@ -195,6 +195,68 @@ class Files(unittest.TestCase):
         self.assertTrue(all(len(line) <= 80 for line in out.splitlines()))
         self.assertEqual(run("compare", self.plan, self.plan)[1], "A and B are the same.\n")
 
+    def test_an_option_that_is_not_read_is_named_once(self):
+        script = os.path.join(self.folder, "typo.sh")
+        self.assertEqual(run("export", self.plan, "--to", "megatron", "-o", script)[0], 0)
+        with open(script, encoding="utf-8") as file:
+            text = file.read()
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(text.rstrip() + " --tensor-model-parallel-sise 8 --foo-bar 1 --save here\n")
+        code, out, err = run("estimate", "--from", script, "--json")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(len(err.splitlines()), 1, err)
+        self.assertIn("not read: --foo-bar, --tensor-model-parallel-sise", err)
+        self.assertEqual(json.loads(out)["schema"], "preflop.estimate/1")
+
+    def test_compare_shows_key_and_both_values(self):
+        files = {}
+        for name, words in {
+            "plan": ("plan", "llama3-8b", "--on", "8xh100-sxm"),
+            "stages": ("plan", "llama3-8b", "--on", "16xh100-sxm", "--pp", "4"),
+            "estimate": ("estimate", "llama3-8b", "--on", "8xh100-sxm", "--tp", "4"),
+            "long": ("estimate", "llama3-70b", "--on", "512xh100-sxm", "--tp", "8", "--pp", "16", "--stack", "megatron",
+                     "--layers-per-stage", "4,5,5,5,5,5,5,5,5,5,5,5,5,5,6,5", "--global-batch", "2048"),
+        }.items():
+            files[name] = os.path.join(self.folder, name + ".json")
+            self.assertEqual(run(*words, "-o", files[name])[0], 0, name)
+        for a in files:
+            for b in files:
+                if a == b:
+                    continue
+                code, out, _ = run("compare", files[a], files[b], "-v")
+                self.assertEqual(code, 0)
+                self.assertTrue(all(len(line) <= 80 for line in out.splitlines()), out)
+                flat = " ".join(out.split())
+                for line in json.loads(run("compare", files[a], files[b], "--json")[1])["lines"]:
+                    wide, under = (" ".join(f.format(**line).split()) for f in ("{path} {a} {b}", "{path} A {a} B {b}"))
+                    # A word longer than a line is broken.
+                    self.assertTrue(wide in flat or under.replace(" ", "") in flat.replace(" ", ""), (a, b, line))
+
+    def test_no_reason_is_that_a_layout_has_another_ordinal(self):
+        for words in (("llama3-8b", "--on", "8xh100-sxm", "--vpp", "3"), ("llama3-8b", "--on", "16xh100-sxm"),
+                      ("llama3-8b", "--on", "8xh100-sxm", "--vpp", "3", "--stack", "megatron", "--pp", "2"),
+                      ("gpt2-xl", "--on", "1xh100-sxm")):
+            for more in ((), ("--json",), ("-v",)):
+                self.assertNotIn("ordinal", run("plan", *words, *more)[1], words)
+            if "--vpp" in words:
+                out = " ".join(run("plan", *words)[1].split())
+                self.assertRegex(out, r"^No plan found: no layout is legal\. --vpp: \d+ pipeline chunks do not divide")
+
+    def test_why_not_knows_the_limit_of_memory(self):
+        asked = ("why-not", "llama3-8b", "--on", "8xh100-sxm", "--tp", "2", "--stack", "megatron")
+        free = json.loads(run(*asked, "--json")[1])
+        self.assertIn(free["verdict"], ("slower", "best"))
+        code, out, err = run(*asked, "--max-memory", "12GiB", "--json")
+        self.assertEqual((code, err), (0, ""))
+        limited = json.loads(out)
+        self.assertEqual(limited["verdict"], "short of memory")
+        self.assertIn("--max-memory 12.0 GiB", limited["because"])
+        code, out, _ = run(*asked, "--max-memory", "60GiB", "--json")
+        under = json.loads(out)
+        self.assertLessEqual(under["asked"]["memory"]["peak_device_bytes"], 60 * 2**30)
+        self.assertEqual(run(*asked, "--max-memory", "much")[0], 2)
+
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -217,9 +217,10 @@ Result<Exported> export_megatron(const Problem& p, const Request& request) {
   // Megatron-FSDP refuses one connection; tensor and context parallelism without it ask for one.
   s.out.text += "set -euo pipefail\n";
   s.out.text += r.layout.zero >= 2 ? "unset CUDA_DEVICE_MAX_CONNECTIONS\n" : "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
-  s.out.text += "torchrun --nnodes " + num(p.cluster.nodes()) + " --nproc_per_node " + num(node) +
-                " --rdzv_backend c10d --rdzv_id \"${SLURM_JOB_ID:-preflop}\" --rdzv_endpoint \"${HEAD_NODE:-localhost}:29500\" " +
-                (hybrid ? "pretrain_mamba.py" : "pretrain_gpt.py");
+  s.out.text +=
+      "torchrun --nnodes " + num(p.cluster.nodes()) + " --nproc_per_node " + num(node) +
+      " --rdzv_backend c10d --rdzv_id \"${SLURM_JOB_ID:-preflop}\" --rdzv_endpoint \"${HEAD_NODE:-localhost}:29500\" " +
+      (hybrid ? "pretrain_mamba.py" : "pretrain_gpt.py");
   if (Status ok = model_options(s, p.architecture); !ok) return ok.error();
   if (experts_of(p.architecture) != nullptr) expert_options(s, p.architecture, r);
   if (r.mtp > 0) s.size("--mtp-num-layers", r.mtp);

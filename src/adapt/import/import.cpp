@@ -127,6 +127,10 @@ void make_way(Request& file, const Request& given) {
       (is(given, "vpp", "1") && is(file, "schedule", "interleaved")))
     file.keys.erase("schedule");
   if (is(given, "tp", "1")) file.keys.erase("sp");
+  if (is(given, "cuda_graph", "none") || is(given, "cuda_graph", "full_iteration")) file.keys.erase("cuda_graph_scope");
+  if (has(given, "samples")) file.keys.erase("tokens");
+  // Another stack may not tell the two apart.
+  if (has(given, "stack") && !is(file, "stack", given.keys.at("stack"))) file.keys.erase("dp_overlap");
   // Experts that are cut as the rest stay so.
   if (has(given, "tp") && has(file, "tp") && is(file, "etp", file.keys.at("tp"))) file.keys.erase("etp");
 }
