@@ -278,11 +278,8 @@ Status PlanRun::Work::finish() {
     const std::string gain = wants_speed(asked.objective) ? gain_of_batch(*o, first) : "";
     if (!gain.empty()) plan.gains.push_back(gain);
     if (asked.objective == Objective::seq) say_longest(*o, first);
-    // The command of that note has no limits of memory.
-    if (wants_speed(asked.objective) && !opens && !asked.limits.max_memory && !asked.limits.allow_tight) {
-      const std::string alone = gain_alone(offers, plan, asked, catalogues);
-      if (!alone.empty()) plan.notes.push_back(alone);
-    }
+    const std::string alone = opens ? "" : gain_alone(offers, plan, asked, catalogues);
+    if (!alone.empty()) plan.notes.push_back(alone);
   }
   if (missed) plan.why.push_back(nearest_of_the_rest(plan, missed->cluster));
   if (!opens && requests.size() == 1 && text_of(request, "precision") == nullptr) {
