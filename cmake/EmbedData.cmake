@@ -4,7 +4,7 @@ function(preflop_embed_data out)
   file(GLOB_RECURSE data_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/data/*.csv ${CMAKE_SOURCE_DIR}/data/*.toml)
   # What only `validate` and tests read is not downloaded with the web page, which does not validate.
   if(CMAKE_SYSTEM_NAME STREQUAL "WASI")
-    list(FILTER data_files EXCLUDE REGEX "/data/(measured|vocabulary|user_cases|measured_[a-z]+|whole_runs|launch_options)(/|\\.csv)")
+    list(FILTER data_files EXCLUDE REGEX "/data/(measured|vocabulary|user_cases|measured_[a-z]+|whole_runs|launch_options|residuals|contradictions)(/|\\.csv)")
   endif()
   set(source ${CMAKE_BINARY_DIR}/generated/embedded_data.cpp)
   list(JOIN data_files "\n" lines)

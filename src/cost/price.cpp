@@ -167,6 +167,20 @@ void set_host(Prices<N>& out, const Reader<N>& r) {
 }
 
 template <class N>
+void set_experts(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
+  out.expert_launch = recipe.fused_experts ? N(0.0) : r.stack("expert_launch");
+  out.expert_cast_launch = recipe.fused_experts ? N(0.0) : r.stack("expert_cast_launch");
+  out.expert_passes = recipe.fused_experts ? r.stack("fused_share") : r.stack("expert_passes");
+  out.biased_expert_passes = recipe.fused_experts ? r.stack("fused_share") : r.stack("biased_expert_passes");
+  out.deduplicated = recipe.dispatcher != "alltoall";
+  out.host_runs_ahead = recipe.dispatcher == "hybridep";
+  out.ep_exposed = r.stack(recipe.ep_overlap                 ? "ep_exposed_overlapping"
+                           : recipe.dispatcher == "alltoall" ? "ep_exposed_alltoall"
+                                                             : "ep_exposed");
+  out.etp_exposed = r.stack("etp_exposed");
+}
+
+template <class N>
 void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   out.weight_gradient_rate = r.gpu("weight_gradient_rate");
   // fp16 alone is accumulated in 16 bits; bf16, whose sums would lose their small parts, has an fp32 buffer somewhere.
@@ -198,24 +212,14 @@ void set_habits(Prices<N>& out, const Reader<N>& r, const Recipe& recipe) {
   out.host_latent = r.stack("host_latent");
   out.host_scan = r.stack("host_scan");
   out.scan_passes = r.stack("scan_passes");
-  out.expert_launch = recipe.fused_experts ? N(0.0) : r.stack("expert_launch");
-  out.expert_cast_launch = recipe.fused_experts ? N(0.0) : r.stack("expert_cast_launch");
-  out.expert_passes = recipe.fused_experts ? r.stack("fused_share") : r.stack("expert_passes");
   out.squared_relu_passes = r.stack("squared_relu_passes");
-  out.biased_expert_passes = recipe.fused_experts ? r.stack("fused_share") : r.stack("biased_expert_passes");
-  out.deduplicated = recipe.dispatcher != "alltoall";
-  out.host_runs_ahead = recipe.dispatcher == "hybridep";
   out.scatter_gather = r.stack_plain("scatter_gather") > 0;
   const N async = recipe.tp_overlap ? r.stack("tp_async") : N(1.0);
   out.tp_exposed = r.stack("tp_exposed") * async;
   out.cp_exposed = r.stack("cp_exposed");
-  out.ep_exposed = r.stack(recipe.ep_overlap                 ? "ep_exposed_overlapping"
-                           : recipe.dispatcher == "alltoall" ? "ep_exposed_alltoall"
-                                                             : "ep_exposed");
   out.pp_exposed = recipe.layout.vpp > 1 ? r.stack("pp_exposed_interleaved") : r.stack("pp_exposed");
   out.tp_exposed_experts = r.stack("tp_exposed_experts") * async;
   out.tp_exposed_gradients = r.stack("tp_exposed_gradients");
-  out.etp_exposed = r.stack("etp_exposed");
   out.dp_hidden = recipe.dp_overlap ? r.stack("dp_hidden") : N(0.0);
   out.contention = r.stack("contention");
   out.gather_copies = r.stack("gather_copies");
@@ -247,6 +251,7 @@ Prices<N> prices(const Cluster& cluster, const Stack& stack, const Recipe& recip
   set_attention(out, r, recipe, cluster);
   set_links(out, r, cluster);
   set_habits(out, r, recipe);
+  set_experts(out, r, recipe);
   set_host(out, r);
   return out;
 }
