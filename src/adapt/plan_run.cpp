@@ -138,7 +138,7 @@ Status PlanRun::Work::probe(Request& here) {
 // Poses the next search, or completes the plan.
 Status PlanRun::Work::next() {
   pending = {};
-  for (; at < requests.size(); ++at) {
+  for (; at < requests.size() || refine(); ++at) {
     Request here = requests[at];
     if (asked.objective == Objective::seq) {
       const Status s = probe(here);
@@ -152,7 +152,6 @@ Status PlanRun::Work::next() {
     auto offer = pose_offer(here, catalogues);
     if (offer) return search(std::move(offer).value(), asked.objective, asked.top);
     candidate().refused = offer.error();
-    if (at + 1 == requests.size()) refine();
   }
   return finish();
 }
@@ -373,7 +372,6 @@ Status PlanRun::give(SearchResult found) {
   w.current->found = std::move(found);
   if (w.tighten()) return Nothing{};
   if (Status s = w.keep(); !s) return s;
-  if (w.at + 1 == w.requests.size()) w.refine();
   ++w.at;
   return w.next();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/adapt/command_line.hpp"
+#include "src/adapt/plan_order.hpp"
 #include "src/adapt/recipe_keys.hpp"
 #include "src/base/text.hpp"
 #include "src/machine/cluster.hpp"
@@ -76,10 +77,8 @@ std::string gain_alone(const std::vector<std::unique_ptr<Offer>>& offers, const 
   const auto seconds_of_token = [](double seconds, const Recipe& r) {
     return seconds / (static_cast<double>(r.global_batch) * static_cast<double>(r.seq));
   };
-  const Objective o = asked.objective;
-  const bool by_size = o == Objective::memory || o == Objective::seq || o == Objective::micro_batch;
   // The command that is named has no limits of memory.
-  if (by_size || asked.limits.max_memory || asked.limits.allow_tight) return "";
+  if (!wants_speed(asked.objective) || asked.limits.max_memory || asked.limits.allow_tight) return "";
   double most = kWorthSaying;
   std::string out;
   for (const auto& offer : offers) {
