@@ -241,6 +241,13 @@ Status plan_layout(const Request& request, Draft& draft) {
   return Nothing{};
 }
 
+// The batch that `plan` takes for this cluster, where the layout can share it out; else the nearest that it can.
+void set_shared_batch(const SetBatch& set_batch, const Cluster& cluster, bool given, Recipe& recipe) {
+  const Layout& l = recipe.layout;
+  recipe.global_batch = shared_batch(set_batch, recipe, cluster.gpus, given);
+  if (recipe.global_batch % (recipe.micro_batch * l.dp * (l.vpp > 1 ? l.pp : 1)) != 0) set_batch(recipe);
+}
+
 Status complete_layout(const Request& request, Draft& draft) {
   if (leaves_layout_open(request)) return plan_layout(request, draft);
   Recipe& recipe = draft.recipe;
@@ -255,15 +262,12 @@ Status complete_layout(const Request& request, Draft& draft) {
   if (Status s = read_layout(request, draft.cluster, *draft.stack, has_experts(*draft.model), recipe); !s)
     return s.error();
   if (Status s = read_layout_rest(request, *draft.stack, recipe); !s) return s.error();
-  (*set_batch)(recipe);
+  set_shared_batch(*set_batch, draft.cluster, batch_given, recipe);
   if (!*recompute) {
     const std::string why = choose_recompute(draft);
     assume(recipe, "recompute=" + recompute_text(recipe.recompute) + why);
   }
-  if (!batch_given)
-    assume(recipe, "global_batch=" + num(recipe.global_batch) +
-                       (text_of(request, "samples") == nullptr ? " (4 Mi tokens" : " (64 sequences") +
-                       ", to the nearest whole micro-batches)");
+  if (!batch_given) assume_batch(request, recipe);
   return check_tokens(recipe);
 }
 
