@@ -324,6 +324,7 @@ Result<Draft> draft(const Request& request, const Catalogues& catalogues) {
   const auto stack = pick_stack(request, catalogues.stacks, out.architecture, out.cluster, recipe);
   if (!stack) return stack.error();
   out.stack = *stack;
+  if (Status s = runs_layers(*out.stack, out.architecture); !s) return s.error();
   recipe.stack = out.stack->name;
   recipe.stack_generation = out.stack->generation;
   const Result<GpuDefaults> here = with_gpu_defaults(request, *out.stack, out.cluster.gpu);

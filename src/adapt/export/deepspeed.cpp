@@ -9,8 +9,10 @@ Result<Exported> export_deepspeed(const Problem& p, const Request& request) {
   const Recipe& r = p.analysed.recipe;
   const Layout& l = r.layout;
   // What changes the run and stands nowhere in the file is refused; the rest belongs to the training script.
+  // Megatron-DeepSpeed cuts tensors and stages by options of its own script.
+  const bool script_cuts = r.stack == "megatron-deepspeed";
   const std::string lacks =
-      l.pp > 1                    ? "pipeline (the training script has it)"
+      l.pp > 1 && !script_cuts    ? "pipeline (the training script has it)"
       : l.cp > 1                  ? "context parallelism"
       : l.etp > 1                 ? "etp above 1"
       : l.hsdp > 0 && l.zero != 3 ? "hsdp but of zero 3"
@@ -39,7 +41,7 @@ Result<Exported> export_deepspeed(const Problem& p, const Request& request) {
   if (r.offload.optimizer > 0) zero["offload_optimizer"] = {{"device", "cpu"}};
   if (r.offload.optimizer > 0 && r.offload.optimizer < 1) zero["offload_optimizer"]["ratio"] = r.offload.optimizer;
   if (r.offload.params) zero["offload_param"] = {{"device", "cpu"}};
-  if (l.tp > 1) json["tensor_parallel"] = {{"autotp_size", l.tp}};
+  if (l.tp > 1 && !script_cuts) json["tensor_parallel"] = {{"autotp_size", l.tp}};
   if (l.ep > 1) json["expert_parallel"] = {{"enabled", true}, {"autoep_size", l.ep}};
   if (r.offload.activations > 0) json["activation_checkpointing"] = {{"cpu_checkpointing", true}};
   const auto remember = [&](const auto& self, const nlohmann::json& value, const std::string& path) -> void {
@@ -50,9 +52,10 @@ Result<Exported> export_deepspeed(const Problem& p, const Request& request) {
     out.options.emplace_back(path, value.dump());
   };
   remember(remember, json, "");
-  rest_line(p, request,
-            {"tp", "ep", "dp", "zero", "hsdp", "offload", "micro_batch", "global_batch", "precision", "grad_dtype"},
-            out.left_out);
+  std::vector<std::string> carried = {"ep",          "dp",           "zero",      "hsdp",      "offload",
+                                      "micro_batch", "global_batch", "precision", "grad_dtype"};
+  if (!script_cuts || l.tp == 1) carried.emplace_back("tp");
+  rest_line(p, request, carried, out.left_out);
   out.text = json.dump(2) + "\n";
   return out;
 }

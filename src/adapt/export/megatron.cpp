@@ -41,7 +41,7 @@ Status layout_options(Script& s, const Problem& p) {
     s.size("--decoder-last-pipeline-num-layers", stages.back().layer_count());
   }
   if (l.zero == 1) s.option("--use-distributed-optimizer");
-  if (l.zero == 1 && l.hsdp > 0) s.size("--num-distributed-optimizer-instances", l.dp * l.cp / l.hsdp);
+  if (l.zero >= 1 && l.hsdp > 0) s.size("--num-distributed-optimizer-instances", l.dp * l.cp / l.hsdp);
   if (l.zero >= 2) {
     s.option("--use-megatron-fsdp");
     s.option("--data-parallel-sharding-strategy", l.zero == 2 ? "optim_grads" : "optim_grads_params");

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "src/adapt/export/export.hpp"
+#include "src/model/plain_decoder.hpp"
 
 namespace preflop {
 
@@ -25,18 +26,6 @@ struct Yaml {
   void set(const std::string& key, bool value) { set(key, std::string(value ? "true" : "false")); }
 };
 
-// Its generic decoder (config/models_config.py Qwen2Config): that of LLaMA and Qwen2.
-bool is_its_decoder(const Architecture& a) {
-  const LayerKind& k = a.layers.front().kind;
-  const AttentionSpec& t = k.attention;
-  const bool plain = k.mixes && k.feeds_forward && !k.state_space && !k.experts && !t.latent && !t.indexer &&
-                     !t.sinks && !t.gate && !t.window && !t.value_dim && t.qk_norm == QkNorm::none && !t.out_bias;
-  const bool llama = k.norm == NormKind::rms && k.placement == NormPlacement::pre && k.mlp.gated &&
-                     k.mlp.activation == Activation::silu && !k.mlp.bias && a.positions == Positions::rope && t.rope;
-  return a.layers.size() == 1 && plain && llama && !a.embedding_norm && k.dropout == 0 && t.dropout == 0 &&
-         t.heads * t.head_dim == a.hidden;
-}
-
 // What it has no option for, or refuses to start.
 Status runs(const Problem& p) {
   const Recipe& r = p.analysed.recipe;
@@ -54,7 +43,7 @@ Status runs(const Problem& p) {
   if (l.cp > 1) return Error{"--to", "nanotron starts cp above 1 from a checkpoint alone, not a new run", "--cp 1"};
   if (has_experts(*p.model))
     return Error{"--to", "nanotron: the export of models with experts is not written yet", "a model without experts"};
-  if (!is_its_decoder(p.architecture))
+  if (!plain_decoder(p.architecture))
     return Error{"--to", "nanotron does not run the layers of " + p.architecture.name + " as its decoder",
                  "a model of LLaMA's or Qwen2's layers"};
   if (r.recompute.kind != RecomputeKind::none && r.recompute.kind != RecomputeKind::full)
@@ -86,7 +75,7 @@ void optimizer_section(Yaml& y, const Recipe& r) {
 }
 
 void model_section(Yaml& y, const Architecture& a, const Recipe& r) {
-  const LayerKind& k = a.layers.back().kind;
+  const LayerKind& k = a.layers.front().kind;
   y.begin("model");
   y.set("dtype", std::string(r.precision == "fp16" ? "float16" : r.precision == "fp32" ? "float32" : "bfloat16"));
   y.begin("init_method");
@@ -103,6 +92,8 @@ void model_section(Yaml& y, const Architecture& a, const Recipe& r) {
   y.set("max_position_embeddings", r.seq);
   y.set("tie_word_embeddings", a.tied);
   if (k.attention.query_bias) y.set("attention_bias", true);
+  if (const auto decoder = plain_decoder(a); decoder && decoder->no_rope_every > 0)
+    y.set("no_rope_layer", decoder->no_rope_every);
   y.end();
   y.end();
 }
