@@ -1,4 +1,5 @@
 // A DeepSpeed configuration. JSON has no comments: what it cannot carry is only named.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "src/adapt/export/export.hpp"
@@ -43,7 +44,14 @@ Result<Exported> export_deepspeed(const Problem& p, const Request& request) {
   if (r.offload.params) zero["offload_param"] = {{"device", "cpu"}};
   if (l.tp > 1 && !script_cuts) json["tensor_parallel"] = {{"autotp_size", l.tp}};
   if (l.ep > 1) json["expert_parallel"] = {{"enabled", true}, {"autoep_size", l.ep}};
-  if (r.offload.activations > 0) json["activation_checkpointing"] = {{"cpu_checkpointing", true}};
+  if (r.offload.activations > 0) json["activation_checkpointing"]["cpu_checkpointing"] = true;
+  // How many checkpoints there are says that every layer is one; the model's code makes them.
+  const bool whole_layers = r.recompute.kind == RecomputeKind::full && r.recompute.which == RecomputeLayers::all;
+  if (whole_layers) {
+    std::int64_t most = 0;
+    for (const Stage& stage : p.analysed.stages) most = std::max(most, stage.layer_count());
+    json["activation_checkpointing"]["number_checkpoints"] = most;
+  }
   const auto remember = [&](const auto& self, const nlohmann::json& value, const std::string& path) -> void {
     if (value.is_object()) {
       for (const auto& [key, inner] : value.items()) self(self, inner, path.empty() ? key : path + "." + key);
@@ -55,6 +63,7 @@ Result<Exported> export_deepspeed(const Problem& p, const Request& request) {
   std::vector<std::string> carried = {"ep",          "dp",           "zero",      "hsdp",      "offload",
                                       "micro_batch", "global_batch", "precision", "grad_dtype"};
   if (!script_cuts || l.tp == 1) carried.emplace_back("tp");
+  if (whole_layers) carried.emplace_back("recompute");
   rest_line(p, request, carried, out.left_out);
   out.text = json.dump(2) + "\n";
   return out;

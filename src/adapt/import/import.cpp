@@ -243,7 +243,9 @@ Result<Request> import_deepspeed(std::string_view text, const std::string& file)
   if (on_host != nullptr && on_host->is_boolean() && *on_host == true) {
     std::string& offload = out.keys["offload"];
     offload += (offload.empty() ? "" : ",") + std::string("activations");
+    out.keys["recompute"] = "full";  // what waits on the host are checkpoints
   }
+  if (checkpoints != nullptr && whole(member(*checkpoints, "number_checkpoints")) > 0) out.keys["recompute"] = "full";
   if (const Json* tp = member(*json, "tensor_parallel")) put("tp", member(*tp, "autotp_size"));
   if (const Json* ep = member(*json, "expert_parallel")) put("ep", member(*ep, "autoep_size"));
   const auto on = [&](const char* section) {

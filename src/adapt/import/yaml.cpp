@@ -138,7 +138,11 @@ void read_accelerate(const Flat& y, Request& out) {
         second ? reshard == "false"
                : strategy.starts_with("SHARD_GRAD_OP") || strategy == "2" || strategy == "HYBRID_SHARD_ZERO2";
     out.keys["zero"] = !second && (strategy == "NO_SHARD" || strategy == "3") ? "0" : partly ? "2" : "3";
-    if (text_at(y, "fsdp_config.fsdp_activation_checkpointing") == "true") out.keys["recompute"] = "full";
+    // An export that recomputes a part of every layer says that in its comment.
+    const std::string checkpoints = text_at(y, "fsdp_config.fsdp_activation_checkpointing");
+    if (checkpoints == "true") out.keys["recompute"] = "full";
+    if (checkpoints == "false") out.keys.emplace("recompute", "none");
+    if (text_at(y, "fsdp_config.fsdp_offload_params") == "true") out.keys["offload"] = "optimizer=cpu,params=cpu";
     const std::int64_t shard = digits_at(y, p + "dp_shard_size"), replicas = digits_at(y, p + "dp_replicate_size");
     if (replicas > 1 && shard > 1) out.keys["hsdp"] = std::to_string(shard);
   } else if (type == "DEEPSPEED") {
