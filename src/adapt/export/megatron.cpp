@@ -57,21 +57,8 @@ Status layout_options(Script& s, const Problem& p) {
 Status software_options(Script& s, const Architecture& a, const Recipe& r) {
   if (r.cuda_graph != "none") s.option("--cuda-graph-impl", r.cuda_graph);
   if (r.cuda_graph == "transformer_engine" || r.cuda_graph == "local") {
-    const auto some = [&](auto has) {
-      return std::any_of(a.layers.begin(), a.layers.end(), [&](const LayerRun& run) { return has(run.kind); });
-    };
-    const std::pair<const char*, bool> parts[] = {
-        {"attn", some([](const LayerKind& k) { return k.mixes && !k.state_space; })},
-        {"mamba", some([](const LayerKind& k) { return k.state_space.has_value(); })},
-        {"mlp", some([](const LayerKind& k) { return k.feeds_forward && !k.experts; })},
-        {"moe_router", experts_of(a) != nullptr},
-        {"moe_preprocess", experts_of(a) != nullptr}};
     std::string held;
-    for (const auto& [part, there] : parts) {
-      const auto& scope = r.cuda_graph_scope;
-      if (there && std::find(scope.begin(), scope.end(), part) != scope.end())
-        held += (held.empty() ? "" : " ") + std::string(part);
-    }
+    for (const std::string& part : graph_modules(a, r)) held += (held.empty() ? "" : " ") + part;
     // Without modules Megatron-LM captures whole layers.
     if (held.empty())
       return Error{"--to", "megatron: " + a.name + " has none of the parts of --cuda-graph-scope", "leave it out"};

@@ -22,6 +22,24 @@ const ExpertSpec* experts_of(const Architecture& a) {
   return nullptr;
 }
 
+std::vector<std::string> graph_modules(const Architecture& a, const Recipe& r) {
+  const auto some = [&](auto has) {
+    return std::any_of(a.layers.begin(), a.layers.end(), [&](const LayerRun& run) { return has(run.kind); });
+  };
+  const std::pair<const char*, bool> parts[] = {
+      {"attn", some([](const LayerKind& k) { return k.mixes && !k.state_space; })},
+      {"mamba", some([](const LayerKind& k) { return k.state_space.has_value(); })},
+      {"mlp", some([](const LayerKind& k) { return k.feeds_forward && !k.experts; })},
+      {"moe_router", experts_of(a) != nullptr},
+      {"moe_preprocess", experts_of(a) != nullptr}};
+  std::vector<std::string> out;
+  for (const auto& [part, there] : parts) {
+    const auto& scope = r.cuda_graph_scope;
+    if (there && std::find(scope.begin(), scope.end(), part) != scope.end()) out.emplace_back(part);
+  }
+  return out;
+}
+
 namespace {
 
 // Of a hybrid the kinds that options describe: each by a layer that has it.

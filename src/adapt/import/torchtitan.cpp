@@ -2,9 +2,11 @@
 #include <algorithm>
 
 #include "src/adapt/import/import.hpp"
+#include "src/adapt/optimizer_words.hpp"
 #include "src/adapt/precision_words.hpp"
 #include "src/base/text.hpp"
 #include "src/base/toml_read.hpp"
+#include "src/stack/stack_reader.hpp"
 
 namespace preflop {
 
@@ -83,6 +85,42 @@ void read_degrees(const Flat& f, Request& out) {
   }
 }
 
+// "[\"a\", \"b\"]" as "a,b".
+std::string words_of_list(const std::string& list) {
+  std::string out;
+  for (const char c : list) {
+    if (c != '[' && c != ']' && c != '"' && c != '\'' && c != ' ') out += c;
+  }
+  return out;
+}
+
+// CUDA graphs, exchanges and the optimizer. A switch that is off is said, too: the remark may know it otherwise.
+void read_bridge_software(const Flat& f, Request& out) {
+  const std::string graphs = at(f, "model.cuda_graph_impl"), parts = words_of_list(at(f, "model.cuda_graph_modules"));
+  if (!graphs.empty()) out.keys["cuda_graph"] = graphs;
+  if (!parts.empty() && (graphs == "local" || graphs == "transformer_engine")) out.keys["cuda_graph_scope"] = parts;
+  for (const auto& [path, key] :
+       {std::pair("model.tp_comm_overlap", "tp_overlap"), std::pair("comm_overlap.tp_comm_overlap", "tp_overlap"),
+        std::pair("model.overlap_moe_expert_parallel_comm", "ep_overlap"),
+        std::pair("comm_overlap.overlap_moe_expert_parallel_comm", "ep_overlap"),
+        std::pair("ddp.overlap_grad_reduce", "dp_overlap")}) {
+    if (const std::string value = at(f, path); value == "True" || value == "False")
+      out.keys[key] = value == "True" ? "true" : "false";
+  }
+  const std::string exchange = at(f, "model.cp_comm_type");
+  if (exchange == "p2p" || exchange == "a2a") out.keys["cp_comm"] = exchange;
+  const std::string type = at(f, "model.moe_token_dispatcher_type");
+  const std::string way = type == "flex" ? at(f, "model.moe_flex_dispatcher_backend") : type;
+  const std::vector<std::string> known = dispatcher_names();
+  if (std::find(known.begin(), known.end(), way) != known.end()) out.keys["dispatcher"] = way;
+  const std::string capacity = at(f, "model.moe_expert_capacity_factor");
+  if (!capacity.empty() && capacity != "None") out.keys["capacity_factor"] = capacity;
+  const std::string optimizer = optimizer_of_megatron(at(f, "optimizer.optimizer")),
+                    momentum = at(f, "optimizer.sgd_momentum");
+  const bool still = !momentum.empty() && momentum.find_first_not_of("0.") == std::string::npos;
+  if (!optimizer.empty()) out.keys["optimizer"] = optimizer == "sgd-momentum" && still ? "sgd" : optimizer;
+}
+
 void read_bridge(const Flat& f, Request& out) {
   put(out, "tp", whole(f, "model.tensor_model_parallel_size"));
   put(out, "pp", whole(f, "model.pipeline_model_parallel_size"));
@@ -101,10 +139,7 @@ void read_bridge(const Flat& f, Request& out) {
                      : at(f, "ddp.use_distributed_optimizer") == "False" ? "0"
                                                                          : "1";
   const std::string granularity = at(f, "model.recompute_granularity");
-  std::string modules;
-  for (const char c : at(f, "model.recompute_modules")) {
-    if (c != '[' && c != ']' && c != '"' && c != '\'' && c != ' ') modules += c;
-  }
+  const std::string modules = words_of_list(at(f, "model.recompute_modules"));
   out.keys["recompute"] = granularity == "full"
                               ? whole_layers(at(f, "model.recompute_method"), at(f, "model.recompute_num_layers"))
                           : granularity != "selective"                ? "none"
@@ -118,6 +153,7 @@ void read_bridge(const Flat& f, Request& out) {
   if (whole(f, "model.cpu_offloading_num_layers") > 0)
     offload += (offload.empty() ? "activations=" : ",activations=") + at(f, "model.cpu_offloading_num_layers");
   if (!offload.empty()) out.keys["offload"] = offload;
+  read_bridge_software(f, out);
   out.keys.emplace("stack", "megatron");
 }
 
