@@ -298,27 +298,6 @@ TEST(Export, SoftwareIsSettingsOfMegatronBridge) {
   }
 }
 
-// Launchers that leave the model to a training script say by options of their own what those have a word for.
-TEST(Export, RecomputationIsAnOptionWhereTheFormatHasOne) {
-  const auto read = [](const char* format, const std::string& file, const std::string& recompute) {
-    const Request r = request("llama3-8b", "8xh100-sxm", {{"stack", "fsdp1"}, {"recompute", recompute}});
-    const auto problem = pose(r, catalogues());
-    EXPECT_TRUE(problem.ok());
-    const auto out = export_to(format, *problem, r);
-    EXPECT_TRUE(out.ok()) << (out ? "" : out.error().text());
-    EXPECT_EQ(out->text.find("recompute="), std::string::npos) << out->text;
-    const auto left = std::find(out->left_out.begin(), out->left_out.end(), "recompute");
-    const auto back = import_file(out->text.substr(out->text.starts_with('#') ? out->text.find('\n') : 0), file);
-    EXPECT_TRUE(back.ok());
-    if (left != out->left_out.end()) return std::string("left out");
-    return back->keys.contains("recompute") ? back->keys.at("recompute") : "lost";
-  };
-  EXPECT_EQ(read("accelerate", "fsdp.yaml", "full"), "full");
-  EXPECT_EQ(read("accelerate", "fsdp.yaml", "none"), "none");
-  EXPECT_EQ(read("deepspeed", "ds.json", "full"), "full");
-  EXPECT_EQ(read("deepspeed", "ds.json", "none"), "left out");  // JSON has no comment for it
-}
-
 // Every precision of every stack in every format that takes its plans: what is read back is the same recipe, or the
 // format refuses by name.
 TEST(Export, CarriesEveryPrecision) {

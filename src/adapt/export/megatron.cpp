@@ -201,6 +201,7 @@ Result<Exported> export_megatron(const Problem& p, const Request& request) {
   const std::int64_t node = processes_per_node(p);
   s.out.text = "#!/bin/bash\n";
   s.out.text += rest_line(p, request, carried_keys(p), s.out.left_out);
+  s.out.text += unknown_constants(p.architecture, "Megatron-LM's defaults");
   // Megatron-FSDP refuses one connection; tensor and context parallelism without it ask for one.
   s.out.text += "set -euo pipefail\n";
   s.out.text += r.layout.zero >= 2 ? "unset CUDA_DEVICE_MAX_CONNECTIONS\n" : "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";

@@ -42,6 +42,13 @@ std::vector<std::string> graph_modules(const Architecture& a, const Recipe& r) {
 
 namespace {
 
+// Constants of formulas, where they are known.
+void constant_options(MegatronScript& s, const Architecture& a) {
+  if (a.rope_theta) s.size("--rotary-base", static_cast<std::int64_t>(*a.rope_theta));  // it takes whole numbers
+  if (a.rope_share && *a.rope_share != 1) s.option("--rotary-percent", shortest(*a.rope_share));
+  if (a.norm_eps) s.option("--norm-epsilon", shortest(*a.norm_eps));
+}
+
 // Of a hybrid the kinds that options describe: each by a layer that has it.
 Status hybrid_options(MegatronScript& s, const Architecture& a) {
   const std::string pattern = pattern_of(a);
@@ -82,6 +89,7 @@ Status hybrid_options(MegatronScript& s, const Architecture& a) {
   const bool gated = parts.experts ? parts.experts->gated : parts.mlp.gated;
   s.option("--position-embedding-type", a.positions == Positions::rope ? "rope" : "none");
   s.option("--normalization", "RMSNorm");
+  constant_options(s, a);
   if (!gated && activation == Activation::relu2) s.option("--squared-relu");
   if (gated && activation == Activation::silu) s.option("--swiglu");
   s.option("--disable-bias-linear");
@@ -145,6 +153,7 @@ Status model_options(MegatronScript& s, const Architecture& a) {
                                         : a.positions == Positions::rope  ? "rope"
                                                                           : "none");
   s.option("--normalization", k.norm == NormKind::rms ? "RMSNorm" : "LayerNorm");
+  constant_options(s, a);
   const MlpSpec& mlp = k.mlp;
   const bool gated = k.experts ? k.experts->gated : mlp.gated;
   const Activation activation = k.experts ? k.experts->activation : mlp.activation;

@@ -1,7 +1,10 @@
 // A configuration of nanotron.
+#include <algorithm>
 #include <cmath>
 
 #include "src/adapt/export/export.hpp"
+#include "src/base/decimal.hpp"
+#include "src/base/text.hpp"
 #include "src/model/plain_decoder.hpp"
 
 namespace preflop {
@@ -25,6 +28,13 @@ struct Yaml {
   void set(const std::string& key, std::int64_t value) { set(key, std::to_string(value)); }
   void set(const std::string& key, bool value) { set(key, std::string(value ? "true" : "false")); }
 };
+
+// A number with a point, which YAML asks of one with an exponent.
+std::string with_point(double v) {
+  std::string out = v < 1 ? shortest(v) : text::fixed(v, 1);
+  if (out.find('.') == std::string::npos) out.insert(std::min(out.find('e'), out.size()), ".0");
+  return out;
+}
 
 // What it has no option for, or refuses to start.
 Status runs(const Problem& p) {
@@ -91,6 +101,8 @@ void model_section(Yaml& y, const Architecture& a, const Recipe& r) {
   y.set("vocab_size", a.vocab.get());
   y.set("max_position_embeddings", r.seq);
   y.set("tie_word_embeddings", a.tied);
+  if (a.rope_theta) y.set("rope_theta", with_point(*a.rope_theta));
+  if (a.norm_eps) y.set("rms_norm_eps", with_point(*a.norm_eps));
   if (k.attention.query_bias) y.set("attention_bias", true);
   if (const auto decoder = plain_decoder(a); decoder && decoder->no_rope_every > 0)
     y.set("no_rope_layer", decoder->no_rope_every);
@@ -109,6 +121,7 @@ Result<Exported> export_nanotron(const Problem& p, const Request& request) {
                                             "zero",         "sp",        "schedule",  "seq",      "micro_batch",
                                             "global_batch", "recompute", "optimizer", "precision"};
   y.out.text = rest_line(p, request, carried, y.out.left_out);
+  y.out.text += unknown_constants(p.architecture, "nanotron's defaults");
   y.begin("general");
   y.set("project", std::string("preflop"));
   y.set("run", p.architecture.name + "-" + std::to_string(p.cluster.gpus) + "gpu");

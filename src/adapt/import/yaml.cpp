@@ -104,6 +104,11 @@ void read_nanotron(const Flat& y, Request& out) {
   if (digits_at(y, m + "intermediate_size") > 0) out.model += ",ffn=" + text_at(y, m + "intermediate_size");
   if (text_at(y, m + "tie_word_embeddings") == "true") out.model += ",tied=true";
   if (text_at(y, m + "attention_bias") == "true") out.model += ",qkv_bias=true";
+  if (digits_at(y, m + "no_rope_layer") > 0) out.model += ",nope_every=" + text_at(y, m + "no_rope_layer");
+  for (const auto& [key, constant] :
+       {std::pair("rope_theta", ",rope_theta="), std::pair("rms_norm_eps", ",norm_eps=")}) {
+    if (const std::string value = text_at(y, m + key); !value.empty()) out.model += constant + value;
+  }
 }
 
 // fp8 is Transformer Engine's delayed scaling, or torchao's of whole tensors.
