@@ -149,7 +149,7 @@ void read_positions(ShapeReader& r, Architecture& a, LayerKind& kind, bool llama
 }
 
 // Nothing is counted by these: launch files say them.
-void read_constants(ShapeReader& r, Architecture& a) {
+void read_shape_constants(ShapeReader& r, Architecture& a) {
   a.rope_theta = r.real_if_given("rope_theta", Architecture::kMostTheta);
   a.rope_share = r.real_if_given("rope_share", 1);
   a.norm_eps = r.real_if_given("norm_eps", Architecture::kMostEps);
@@ -251,7 +251,7 @@ Result<Architecture> build_shape(std::string_view base, const ShapeKeys& keys, s
   if (r.given("final_norm")) a.has_final_norm = r.flag_or("final_norm", true);
   read_biases(r, a, kind, llama);
   read_positions(r, a, kind, llama);
-  read_constants(r, a);
+  read_shape_constants(r, a);
   read_dropout(r, a, kind, llama);
   read_latent_shape(r, kind.attention);
   const ExpertLayers experts = read_expert_shape(r, kind.mlp);

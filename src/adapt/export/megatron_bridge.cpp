@@ -19,7 +19,7 @@ std::string python_list(const std::vector<std::string>& words) {
 }
 
 // CUDA graphs, exchanges and the optimizer, by the names of Megatron-LM's options.
-Status software(PythonConfig& c, const Architecture& a, const Recipe& r) {
+Status bridge_software(PythonConfig& c, const Architecture& a, const Recipe& r) {
   c.set("model.cuda_graph_impl", quoted_python(r.cuda_graph));
   if (r.cuda_graph == "transformer_engine" || r.cuda_graph == "local") {
     const std::vector<std::string> held = graph_modules(a, r);
@@ -139,7 +139,7 @@ Result<Exported> export_megatron_bridge(const Problem& p, const Request& request
   }
   c.set("ddp.overlap_grad_reduce", r.dp_overlap);
   c.set("ddp.overlap_param_gather", r.dp_overlap && l.zero >= 1);
-  if (Status s = software(c, p.architecture, r); !s) return s.error();
+  if (Status s = bridge_software(c, p.architecture, r); !s) return s.error();
   c.out.text += "    return cfg\n";
   return std::move(c.out);
 }
