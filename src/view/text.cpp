@@ -136,6 +136,12 @@ std::string moments_text(const MemoryEstimate<double>& m) {
   return wrapped;
 }
 
+std::string host_text(const MemoryEstimate<double>& m) {
+  if (!m.host) return "";
+  return "  In the memory of a host: " + text::gib(m.host->number()) +
+         (m.host_capacity ? " of " + text::gib(m.host_capacity->number()) : "") + " a node.\n";
+}
+
 std::string compute_text(const Estimate& e) {
   const ComputeEstimate<double>& c = e.compute;
   const auto flops = [](const FlopsPerToken<double>& f) { return text::scientific(f.number(), 4); };
@@ -305,7 +311,7 @@ std::string estimate_text(const Estimate& e, const TextOptions& options) {
   if (options.brief) return first_line(e) + limits_text(e);
   std::string out =
       first_line(e) + "\n" + recipe_text(e) + "\nMemory per GPU, GiB, at the fullest moment of each stage\n";
-  out += memory_table(e.memory, options.everything) + moments_text(e.memory) + way_out_text(e);
+  out += memory_table(e.memory, options.everything) + moments_text(e.memory) + host_text(e.memory) + way_out_text(e);
   return out + compute_text(e) + step_text(e) + run_text(e) + assumed_text(e, options.everything) +
          changes_text(options.changes) + warnings_text(e);
 }

@@ -57,6 +57,8 @@ JOBS = (
     "llama3-8b --on 16xh100-sxm --stack nanotron",
     "llama3-8b --on 16xh100-sxm --samples 100000 --mean-length 400 --packing on",
     "llama3-8b --on 16xtpu-v5p",
+    "llama3-70b --on 16xb300 --tokens 1T --then-seq 131072:10B",
+    "llama3-70b --on 128xh100-sxm --tokens 1T --batch-ramp 128:64:300000 --checkpoint-every 1h",
     "gpt2-xl --on 1xh100-sxm --optimizer adamw-8bit",
     "mixtral-8x7b --on 64xh100-sxm",
     "qwen3-235b-a22b --on 72xgb300",
