@@ -14,7 +14,9 @@
 #include "src/base/text.hpp"
 #include "src/base/units.hpp"
 #include "src/run/forecast.hpp"
+#include "src/search/search.hpp"
 #include "src/stack/chip.hpp"
+#include "src/stack/legality.hpp"
 #include "src/stack/stack_reader.hpp"
 
 namespace preflop {
@@ -309,7 +311,9 @@ Result<Cluster> cluster_of(const Request& request, const Catalogues& catalogues)
   return catalogues.machines.cluster(request.on);
 }
 
-Result<Draft> draft(const Request& request, const Catalogues& catalogues) {
+namespace {
+
+Result<Draft> draft_on_its_stack(const Request& request, const Catalogues& catalogues) {
   if (Status s = check_keys(request); !s) return s.error();
   Draft out;
   auto architecture = read_model(request, catalogues);
@@ -341,6 +345,46 @@ Result<Draft> draft(const Request& request, const Catalogues& catalogues) {
   if (Status s = read_run(request, catalogues.run, out.cluster, *out.model, recipe); !s) return s.error();
   assume_shape(request, out.architecture, recipe);
   return out;
+}
+
+// What the stack says of the recipe whatever its layout: of one rank a replica, without what only sizes decide.
+Status runs_at_all(const Request& request, const Draft& draft) {
+  Recipe r = draft.recipe;
+  const auto recompute = recompute_key(request);
+  if (!recompute) return recompute.error();
+  if (*recompute) r.recompute = **recompute;
+  if (Status s = check_recompute(*draft.model, *draft.stack, r); !s) return s;
+  r.layout = Layout{};
+  r.layout.schedule = draft.stack->schedules.front();
+  r.layout.zero = draft.stack->zero_allowed.back();
+  r.layout.dp = draft.cluster.gpus;
+  r.micro_batch = 1;
+  r.global_batch = draft.cluster.gpus;
+  Status s = check_legal(*draft.model, *draft.stack, r);
+  return s || of_layout(s.error()) ? Status(Nothing{}) : s;
+}
+
+}  // namespace
+
+// A default stack that refuses what is asked for by name gives way to one that does not.
+Result<Draft> draft(const Request& request, const Catalogues& catalogues) {
+  auto first = draft_on_its_stack(request, catalogues);
+  if (text_of(request, "stack") != nullptr || !request.default_stack.empty() || (first && runs_at_all(request, *first)))
+    return first;
+  for (const char* name : {"megatron", "torchtitan", "megatron-fsdp", "textbook"}) {
+    if (first && first->stack->name == name) continue;
+    Request with = request;
+    with.default_stack = name;
+    auto other = draft_on_its_stack(with, catalogues);
+    if (!other || !runs_at_all(request, *other)) continue;
+    const std::string why =
+        (first ? first->stack->name + ", the default here, " : std::string("the default here ")) + "does not run this";
+    for (std::string& line : other->recipe.assumed) {
+      if (line.starts_with("stack=")) line = "stack=" + other->stack->full_name() + " (" + why + ")";
+    }
+    return other;
+  }
+  return first;
 }
 
 Result<Problem> pose(const Request& request, const Catalogues& catalogues) {
