@@ -255,6 +255,9 @@ Result<Architecture> build_shape(std::string_view base, const ShapeKeys& keys, s
   read_dropout(r, a, kind, llama);
   read_latent_shape(r, kind.attention);
   const ExpertLayers experts = read_expert_shape(r, kind.mlp);
+  if (experts.experts && std::max(experts.dense_first, experts.every - 1) >= layers)
+    r.fail(experts.dense_first >= layers ? "dense_first" : "experts_every", "leaves no layer with experts",
+           "valid: less than the " + std::to_string(layers) + " layers");
   read_mtp_shape(r, a);
   if (r.given("attention_gate")) kind.attention.gate = r.flag_or("attention_gate", false);
   if (r.given("pattern"))
