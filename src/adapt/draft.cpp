@@ -188,7 +188,8 @@ Result<Draft> draft(const Request& request, const Catalogues& catalogues) {
     Request with = request;
     with.default_stack = name;
     auto other = draft_on_its_stack(with, catalogues);
-    if (!other || !runs_at_all(request, *other)) continue;
+    // On TPUs one stack stands for all that runs there.
+    if (!other || other->cluster.gpu.arch == "tpu" || !runs_at_all(request, *other)) continue;
     const std::string why =
         (first ? first->stack->name + ", the default here, " : std::string("the default here ")) + "does not run this";
     for (std::string& line : other->recipe.assumed) {
