@@ -160,6 +160,12 @@ class Output(unittest.TestCase):
                 self.assertEqual(tree["value"], value)
                 self.assertEqual(tree["tree"]["value"], value)
 
+    def test_utilisation_of_long_sequences_says_what_a_mask_skips(self):
+        job = ["estimate", "llama3-8b", "--on", "64xh100-sxm", "--stack", "megatron", "--tp", "8", "--cp", "8"]
+        for seq, said in (("1048576", True), ("131072", True), ("8192", False)):
+            text = " ".join(self.text(*job, "--seq", seq, "--recompute", "full").split())
+            self.assertEqual("of the useful ones for keys that a causal mask skips" in text, said, seq)
+
     def test_products_of_sizes_multiply_out(self):
         def leaves(tree):
             if "FLOP" in tree.get("unit", "") and " / tokens x " in tree.get("detail", ""):
