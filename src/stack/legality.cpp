@@ -238,7 +238,7 @@ std::string offload_choices(const Stack& stack) {
   return out;
 }
 
-Status check_offload(const Stack& stack, const Recipe& r) {
+Status check_offload(const Model& model, const Stack& stack, const Recipe& r) {
   const Offload& o = r.offload;
   const auto refuse = [&](std::string what) {
     return Error{"--offload", "stack " + stack.name + " " + std::move(what), offload_choices(stack)};
@@ -259,7 +259,14 @@ Status check_offload(const Stack& stack, const Recipe& r) {
   if (!stack.offloads("activations")) return refuse("does not move activations to the host so");
   if (r.recompute.kind != RecomputeKind::none) return refuse("moves activations or recomputes them, not both");
   if (r.layout.pp > 1) return refuse("moves activations without a pipeline only");
-  return Nothing{};
+  std::int64_t layers = 0;
+  for (const BlockRun& run : model.layers) layers += run.count;
+  const bool all = stack.offloads("activations-of-all");
+  if (o.activations < layers || (all && (o.activations == layers || !o.some_layers()))) return Nothing{};
+  return Error{"--offload",
+               "stack " + stack.name + " moves the activations of " + (all ? "the " : "fewer than the ") + n(layers) +
+                   " layers that the model has",
+               "activations=N, N of at most " + n(all ? layers : layers - 1)};
 }
 
 }  // namespace
@@ -273,7 +280,7 @@ Status check_legal(const Model& model, const Stack& stack, const Recipe& recipe)
   if (Status s = check_experts(model, stack, recipe); !s) return s;
   if (Status s = check_sequence(recipe); !s) return s;
   if (Status s = check_batch(recipe); !s) return s;
-  if (Status s = check_offload(stack, recipe); !s) return s;
+  if (Status s = check_offload(model, stack, recipe); !s) return s;
   return check_pipeline(recipe);
 }
 

@@ -71,6 +71,8 @@ constexpr Combination kCombinations[] = {
     {"tp-overlap-without-compile", "--tp-overlap",
      [](const Recipe& r) { return r.tp_overlap && r.layout.tp > 1 && !r.compile; }, false,
      "overlaps tensor-parallel exchange in compiled layers only", "--compile, or --no-tp-overlap"},
+    {"cp-unfused", "--cp", [](const Recipe& r) { return r.layout.cp > 1 && r.attention == AttentionKernel::unfused; },
+     false, "has no context parallelism with unfused attention", "1, or --attention fa2 or cudnn"},
     {"fp8-delayed-recompute", "--recompute",
      [](const Recipe& r) { return r.precision == "fp8-delayed" && recomputes(r, {"moe_act", "layernorm"}); }, true,
      "does not recompute moe_act or layernorm beside fp8-delayed",

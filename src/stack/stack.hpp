@@ -159,7 +159,8 @@ struct Stack {
   std::vector<std::string> reserved_sums;
   std::string recompute_default = "none";
   // What it can keep on the host: "optimizer" (states), "optimizer-part" (a share of them), "all" (weights, gradients
-  // and states together), "activations" (without recomputation or pipeline), "checkpoints" (with full recomputation).
+  // and states together), "activations" (of some layers, without recomputation or pipeline; "activations-of-all" too),
+  // "checkpoints" (with full recomputation).
   std::vector<std::string> offload;
   std::vector<std::string> software;           // switches that it has (src/stack/software.cpp)
   std::vector<std::string> refuses;            // combinations that it does not run (src/stack/software.cpp)
@@ -181,6 +182,7 @@ struct Stack {
   std::vector<std::string> recompute_allowed;
   std::vector<LossKind> losses_allowed;
   bool uneven_stages = false;          // embedding and loss may count as slots of the pipeline split
+  bool even_scan_stages = false;       // with layers of a state space stages are equal and have no virtual ones
   bool stage_layouts = false;          // every virtual stage can be given (--pipeline-model-parallel-layout)
   bool split_by_cost = false;          // layers are dealt by the work of their matrices, the head's included
   std::vector<std::string> schedules;  // the first one is the default

@@ -195,7 +195,8 @@ Status read_defaults(const TomlTable& table, Stack& stack) {
 }
 
 Status read_offload(const TomlTable& table, Stack& stack) {
-  const std::vector<std::string> known = {"optimizer", "optimizer-part", "all", "activations", "checkpoints"};
+  const std::vector<std::string> known = {"optimizer",   "optimizer-part",     "all",
+                                          "activations", "activations-of-all", "checkpoints"};
   if (Status s = read_words(table, "offload", "such offload", known, stack.offload); !s) return s;
   if (stack.offloads("activations") && stack.offloads("checkpoints"))
     return bad(table, "offload", "activations move in two ways", "activations or checkpoints");
@@ -237,6 +238,7 @@ Status read_abilities(const TomlTable& table, Stack& stack) {
                                                      {"pp", &stack.pp_allowed},
                                                      {"own_etp", &stack.own_etp},
                                                      {"uneven_stages", &stack.uneven_stages},
+                                                     {"even_scan_stages", &stack.even_scan_stages},
                                                      {"stage_layouts", &stack.stage_layouts},
                                                      {"split_by_cost", &stack.split_by_cost}};
   for (const auto& [key, slot] : abilities) {
@@ -268,6 +270,7 @@ Status read_legal(const TomlTable& table, Stack& stack) {
                                   "plain_decoders",
                                   "scans",
                                   "uneven_stages",
+                                  "even_scan_stages",
                                   "stage_layouts",
                                   "split_by_cost",
                                   "sp",

@@ -98,6 +98,20 @@ Split of_stages(std::vector<std::int64_t> layers, std::int64_t vpp, std::string 
 
 }  // namespace
 
+Result<Split> split_evenly(std::int64_t layers, const Layout& layout, const Stack& stack) {
+  const std::string what = "stack " + stack.full_name() + " cuts layers with a state space ";
+  if (layout.vpp > 1) return stage_error("--vpp", what + "into no virtual stages", "1");
+  const auto& given = layout.layers_per_stage;
+  if (std::any_of(given.begin(), given.end(), [&](std::int64_t n) { return n != given.front(); }))
+    return stage_error("--layers-per-stage", what + "into equal stages", "leave it out");
+  if (layers % layout.pp != 0)
+    return stage_error("--pp",
+                       what + "into equal stages, and " + std::to_string(layout.pp) + " do not divide the " +
+                           std::to_string(layers) + " layers",
+                       even_chunks(layers, false));
+  return of_stages(std::vector<std::int64_t>(static_cast<std::size_t>(layout.pp), layers / layout.pp), 1, "");
+}
+
 Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stack& stack, std::int64_t mtp,
                            const std::vector<double>& costs) {
   const std::int64_t pp = layout.pp;

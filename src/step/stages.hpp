@@ -42,6 +42,9 @@ struct Split {
 Result<Split> split_layers(std::int64_t layers, const Layout& layout, const Stack& stack, std::int64_t mtp = 0,
                            const std::vector<double>& costs = {});
 
+// As many layers on every stage, and no virtual stages. Errors: another split is given, or the layers do not divide.
+Result<Split> split_evenly(std::int64_t layers, const Layout& layout, const Stack& stack);
+
 // Where only some layers are recomputed or keep what they keep on the host, the others are twins of their kind
 // (Model::twin); where several are recomputed together, all but the first of them. Recompute and offload of `recipe`
 // count, and vpp.
