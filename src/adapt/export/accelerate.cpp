@@ -1,4 +1,5 @@
-// A launch file of Hugging Face accelerate, FSDP version 2. Batch and sequence belong to the training script.
+// A launch file of Hugging Face accelerate: FSDP version 2, or version 1 of its stack. Batch and sequence belong to the
+// training script.
 #include "src/adapt/export/export.hpp"
 #include "src/adapt/precision_words.hpp"
 
@@ -33,11 +34,16 @@ Result<Exported> export_accelerate(const Problem& p, const Request& request) {
   const PrecisionWords* words = words_of_precision(r.precision);
   const bool fp8 = words != nullptr && *words->accelerate != 0;
   const bool sharded = l.zero >= 2;
-  std::vector<std::string> carried = {"tp", "pp", "cp", "dp", "zero", "hsdp"};
+  if (l.etp > 1) return Error{"--to", "accelerate has no etp above 1", "--etp 1"};
+  if (r.offload.any() && !(sharded && r.offload.params && r.offload.optimizer == 1 && r.offload.activations == 0))
+    return Error{"--to", "accelerate moves all states to the host or none", "--offload optimizer,params, or none"};
+  // Version 1 has no size of the group that shards: it is a node.
+  const bool a_node = l.hsdp == processes_per_node(p) || !r.stack.starts_with("fsdp1");
+  std::vector<std::string> carried = {"tp", "pp", "cp", "ep", "etp", "dp", "zero", "vpp", "offload"};
+  if (a_node) carried.emplace_back("hsdp");
   // Whole layers or none; without FSDP the training script decides.
   const bool layers = r.recompute.kind == RecomputeKind::none || r.recompute.kind == RecomputeKind::full;
   if (sharded && layers) carried.emplace_back("recompute");
-  if (sharded && r.offload.params) carried.emplace_back("offload");
   if (words == nullptr || fp8) carried.emplace_back("precision");
   y.out.text = rest_line(p, request, carried, y.out.left_out);
   y.set("compute_environment", std::string("LOCAL_MACHINE"));
@@ -56,12 +62,20 @@ Result<Exported> export_accelerate(const Problem& p, const Request& request) {
   }
   if (!sharded) return std::move(y.out);
   y.begin("fsdp_config");
-  y.set("fsdp_version", std::int64_t{2});
-  y.set("fsdp_reshard_after_forward", l.zero == 3);
+  const bool first = r.stack.starts_with("fsdp1");
+  const bool hybrid = first && l.hsdp > 0;  // a node shards, nodes hold replicas
+  y.set("fsdp_version", std::int64_t{first ? 1 : 2});
+  if (first)
+    y.set("fsdp_sharding_strategy", std::string(hybrid        ? l.zero == 3 ? "HYBRID_SHARD" : "HYBRID_SHARD_ZERO2"
+                                                : l.zero == 3 ? "FULL_SHARD"
+                                                              : "SHARD_GRAD_OP"));
+  else
+    y.set("fsdp_reshard_after_forward", l.zero == 3);
   y.set("fsdp_auto_wrap_policy", std::string("TRANSFORMER_BASED_WRAP"));
   y.set("fsdp_activation_checkpointing", r.recompute.kind == RecomputeKind::full);
   y.set("fsdp_offload_params", r.offload.params);
   y.set("fsdp_state_dict_type", std::string("SHARDED_STATE_DICT"));
+  if (first) return std::move(y.out);  // parallelism_config is of version 2
   const std::int64_t shard = l.hsdp > 0 ? l.hsdp : l.dp;
   if (l.tp == 1 && l.cp == 1 && shard == l.dp) return std::move(y.out);
   y.begin("parallelism_config");

@@ -48,6 +48,8 @@ Result<Exported> export_deepspeed(const Problem& p, const Request& request) {
   if (r.precision == "bf16") json["bf16"] = {{"enabled", true}};
   if (r.precision == "fp16") json["fp16"] = {{"enabled", true}};
   if (r.precision == "bf16") json["data_types"] = {{"grad_accum_dtype", width(r.grad_dtype) == 4 ? "fp32" : "bf16"}};
+  if (r.optimizer == "adamw" || r.optimizer == "lion" || r.optimizer == "muon")
+    json["optimizer"] = {{"type", r.optimizer}};  // its rate and decay are the script's
   nlohmann::json& zero = json["zero_optimization"];
   if (l.zero == 3 && l.hsdp > 0) zero["mics_shard_size"] = l.hsdp;  // hpZ shards no gradients and no states
   if (r.offload.optimizer > 0) zero["offload_optimizer"] = {{"device", "cpu"}};
@@ -75,6 +77,7 @@ Result<Exported> export_deepspeed(const Problem& p, const Request& request) {
                                       "micro_batch", "global_batch", "precision", "grad_dtype"};
   if (!script_cuts(r) || l.tp == 1) carried.emplace_back("tp");
   if (whole_layers) carried.emplace_back("recompute");
+  if (json.contains("optimizer")) carried.emplace_back("optimizer");
   rest_line(p, request, carried, out.left_out);
   out.text = json.dump(2) + "\n";
   return out;

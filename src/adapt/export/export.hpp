@@ -22,6 +22,12 @@ struct Exported {
 };
 
 std::vector<std::string> export_formats();
+// Is `format` a launch file of another framework than the one that the stack stands for?
+bool is_foreign(const std::string& format, const std::string& stack);
+// Recipe keys that a run of the file alone, without its comment line, has otherwise than the plan: what the format has
+// no option for. What is only assumed of a run (how long it is, its balance, an MFU) is none of them.
+std::vector<std::string> unsaid(const std::string& format, const Exported& file, const Problem& problem,
+                                const Request& request, const Catalogues& catalogues);
 // `request` is the one that the problem was posed from: what it says the file must say again.
 Result<Exported> export_to(const std::string& format, const Problem& problem, const Request& request);
 
@@ -40,12 +46,17 @@ std::string rest_line(const Problem& problem, const Request& request, const std:
 // A comment that names the constants of formulas that are not known of the model (of those that it has), and what then
 // holds: "Megatron-LM's defaults"; empty where all are.
 std::string unknown_constants(const Architecture& a, const std::string& then);
-// Megatron's layout string of the virtual stages, "Et*4|t*4|tmL", where they follow no rule that has options; else "".
-std::string stage_layout(const Problem& problem);
+// Megatron's layout string of the (virtual) stages, "Et*4|t*4|tmL", where they follow no rule that has options; else
+// "". `any`: of equal middle stages, too.
+std::string stage_layout(const Problem& problem, bool any = false);
 // Moments or master weights below fp32 that Megatron's precision-aware optimizer keeps: it needs sharded states.
 bool keeps_narrow_states(const Recipe& recipe);
 // "8" for nodes of 8 GPUs.
 std::int64_t processes_per_node(const Problem& problem);
+// Of the tokens of the run; 1000 where they are not known.
+std::int64_t train_steps(const Recipe& recipe);
+// "llama-3" of a model at "/models/llama 3": what may stand in the name of a file.
+std::string file_name(const Problem& problem);
 // "preflop_llama3_70b_64gpu"
 std::string function_name(const Problem& problem);
 

@@ -47,6 +47,50 @@ Status bridge_software(PythonConfig& c, const Architecture& a, const Recipe& r) 
   return Nothing{};
 }
 
+// Gradients that are summed in bf16: the named precisions sum in fp32, and what they say is what runs.
+bool narrow_sums(const Recipe& r) {
+  const bool sums = r.precision == "bf16" || words_of_precision(r.precision) != nullptr;
+  return sums && !is_fsdp(r) && r.grad_dtype == Dtype::bf16;
+}
+
+void mixed_precision(PythonConfig& c, const Recipe& r, const std::string& name) {
+  if (!narrow_sums(r)) {
+    c.set("mixed_precision", r.precision == "fp32" ? "None" : quoted_python(name));
+    return;
+  }
+  c.out.options.emplace_back("mixed_precision", quoted_python(name));
+  c.out.text += "    cfg.mixed_precision = get_mixed_precision_config(" + quoted_python(name) + ")\n";
+  c.set("mixed_precision.grad_reduce_in_fp32", false);
+  c.set("ddp.grad_reduce_in_fp32", false);
+}
+
+const char* torch_type(Dtype dtype) {
+  return dtype == Dtype::bf16 ? "torch.bfloat16" : dtype == Dtype::fp16 ? "torch.float16" : "torch.float32";
+}
+
+// What gradients, moments and master weights are kept in, where it is not the default.
+void states(PythonConfig& c, const Recipe& r) {
+  if (is_fsdp(r) && r.grad_dtype != r.weight_dtype)
+    c.set("ddp.megatron_fsdp_main_grads_dtype", std::string(torch_type(r.grad_dtype)));
+  if (keeps_narrow_states(r) || r.offload.optimizer > 0) c.set("optimizer.use_precision_aware_optimizer", true);
+  if (r.master_dtype == Dtype::fp16)
+    c.set(is_fsdp(r) ? "ddp.megatron_fsdp_main_params_dtype" : "optimizer.main_params_dtype",
+          std::string("torch.float16"));
+  if (!keeps_narrow_states(r) || r.moment_dtype == Dtype::fp32 || r.moment_dtype == Dtype::fp8) return;
+  c.set("optimizer.exp_avg_dtype", std::string(torch_type(r.moment_dtype)));
+  c.set("optimizer.exp_avg_sq_dtype", std::string(torch_type(r.moment_dtype)));
+}
+
+// Attention, loss and what is predicted beside the next token.
+void kernels(PythonConfig& c, const Architecture& a, const Recipe& r) {
+  c.set("model.attention_backend", std::string("AttnBackend.") + attention_backend(r.attention));
+  if (r.fp8_attention) c.set("model.fp8_dot_product_attention", true);
+  c.set("model.cross_entropy_loss_fusion", r.loss == LossKind::fused);
+  if (r.loss == LossKind::fused) c.set("model.cross_entropy_fusion_impl", quoted_python("te"));
+  if (r.fused_experts) c.set("model.use_transformer_engine_op_fuser", true);
+  if (r.mtp > 0 || a.mtp_layers > 0) c.set("model.mtp_num_layers", r.mtp > 0 ? std::to_string(r.mtp) : "None");
+}
+
 }  // namespace
 
 // NOLINTNEXTLINE(readability-function-size): one setting after the other
@@ -59,21 +103,20 @@ Result<Exported> export_megatron_bridge(const Problem& p, const Request& request
   c.object = "cfg";
   const PrecisionWords* words = words_of_precision(r.precision);
   const bool named = words != nullptr && *words->bridge != 0;
-  std::vector<std::string> carried = {
-      "tp",        "pp",      "vpp",      "cp",        "ep",          "etp",
-      "dp",        "zero",    "sp",       "seq",       "micro_batch", "global_batch",
-      "recompute", "offload", "schedule", "optimizer", "cuda_graph",  "cuda_graph_scope",
-      "dp_overlap"};
-  if (l.tp > 1) carried.emplace_back("tp_overlap");
-  if (l.cp > 1) carried.emplace_back("cp_comm");
-  if (has_experts(*p.model)) carried.insert(carried.end(), {"ep_overlap", "dispatcher", "capacity_factor"});
-  if (words == nullptr || named) carried.emplace_back("precision");
+  std::vector<std::string> carried = megatron_keys(p);
+  // How many GPUs there are, which groups are counted from, stands in the remark; fp8 has no torch.dtype.
+  std::erase(carried, "hsdp");
+  if (r.moment_dtype == Dtype::fp8) std::erase(carried, "moment_dtype");
+  carried.emplace_back("fp8_attention");
   c.out.text = rest_line(p, request, carried, c.out.left_out);
   c.out.text +=
-      "import torch\nfrom megatron.bridge import AutoBridge\nfrom megatron.bridge.recipes.common import "
-      "_pretrain_common\n"
-      "from megatron.bridge.training.config import ConfigContainer\n\n\ndef " +
-      function_name(p) + "(hf_model: str) -> ConfigContainer:\n    cfg = _pretrain_common()\n" +
+      std::string(
+          "import torch\nfrom megatron.core.transformer.enums import AttnBackend\nfrom megatron.bridge import "
+          "AutoBridge\nfrom megatron.bridge.recipes.common import "
+          "_pretrain_common\n"
+          "from megatron.bridge.training.config import ConfigContainer\n") +
+      (narrow_sums(r) ? "from megatron.bridge.training.mixed_precision import get_mixed_precision_config\n" : "") +
+      "\n\ndef " + function_name(p) + "(hf_model: str) -> ConfigContainer:\n    cfg = _pretrain_common()\n" +
       "    cfg.model = AutoBridge.from_hf_pretrained(hf_model).get_model_config()\n";
   c.set("model.tensor_model_parallel_size", l.tp);
   c.set("model.sequence_parallel", l.sp);
@@ -85,20 +128,17 @@ Result<Exported> export_megatron_bridge(const Problem& p, const Request& request
     c.set("model.expert_model_parallel_size", l.ep);
     c.set("model.expert_tensor_parallel_size", l.etp);
   }
-  const auto& stages = p.analysed.stages;
   if (p.analysed.split_how.starts_with("embedding and loss")) {
     c.set("model.account_for_embedding_in_pipeline_split", true);
     c.set("model.account_for_loss_in_pipeline_split", true);
-  } else if (const std::string layout = stage_layout(p); !layout.empty()) {
+  } else if (const std::string layout = stage_layout(p, true); !layout.empty()) {
     c.set("model.pipeline_model_parallel_layout", quoted_python(layout));
-  } else if (!p.analysed.split_how.empty()) {
-    c.set("model.num_layers_in_first_pipeline_stage", stages.front().layer_count());
-    c.set("model.num_layers_in_last_pipeline_stage", stages.back().layer_count());
   }
   c.set("model.seq_length", r.seq);
   c.set("dataset.seq_length", r.seq);
   c.set("train.micro_batch_size", r.micro_batch);
   c.set("train.global_batch_size", r.global_batch);
+  if (r.tokens) c.set("train.train_iters", train_steps(r));
   switch (r.recompute.kind) {
     case RecomputeKind::none:
       c.set("model.recompute_granularity", std::string("None"));
@@ -114,32 +154,27 @@ Result<Exported> export_megatron_bridge(const Problem& p, const Request& request
       c.set("model.recompute_modules", python_list(modules.empty() ? std::vector<std::string>{"core_attn"} : modules));
     }
   }
-  if (keeps_narrow_states(r) || r.offload.optimizer > 0) c.set("optimizer.use_precision_aware_optimizer", true);
-  if (keeps_narrow_states(r) && r.moment_dtype != Dtype::fp32 && r.moment_dtype != Dtype::fp8) {
-    const std::string type = r.moment_dtype == Dtype::bf16 ? "torch.bfloat16" : "torch.float16";
-    c.set("optimizer.exp_avg_dtype", type);
-    c.set("optimizer.exp_avg_sq_dtype", type);
-  }
   if (r.offload.optimizer > 0) {
     c.set("optimizer.optimizer_cpu_offload", true);
     c.set("optimizer.optimizer_offload_fraction", shortest(r.offload.optimizer));
   }
-  if (r.offload.some_layers()) {
+  if (r.offload.activations > 0) {
     c.set("model.cpu_offloading", true);
     c.set("model.cpu_offloading_num_layers", r.offload.activations);
   }
-  c.set("mixed_precision", r.precision == "fp32" ? "None"
-                           : named               ? quoted_python(words->bridge)
-                                                 : quoted_python(r.precision == "fp16" ? "fp16_mixed" : "bf16_mixed"));
+  mixed_precision(c, r, named ? words->bridge : r.precision == "fp16" ? "fp16_mixed" : "bf16_mixed");
+  states(c, r);
   c.set("ddp.use_distributed_optimizer", l.zero >= 1);
-  if (l.zero >= 1 && l.hsdp > 0) c.set("ddp.num_distributed_optimizer_instances", l.dp * l.cp / l.hsdp);
-  if (l.zero >= 2) {
+  if (const std::int64_t n = sharding_replicas(l); n > 1) c.set("ddp.num_distributed_optimizer_instances", n);
+  if (is_fsdp(r)) {
     c.set("ddp.use_megatron_fsdp", true);
-    c.set("ddp.data_parallel_sharding_strategy", quoted_python(l.zero == 2 ? "optim_grads" : "optim_grads_params"));
+    c.set("ddp.data_parallel_sharding_strategy", quoted_python(sharding_strategy(l.zero)));
   }
   c.set("ddp.overlap_grad_reduce", r.dp_overlap);
   c.set("ddp.overlap_param_gather", r.dp_overlap && l.zero >= 1);
+  kernels(c, p.architecture, r);
   if (Status s = bridge_software(c, p.architecture, r); !s) return s.error();
+  if (Status s = megatron_runs(p, "megatron-bridge"); !s) return s.error();
   c.out.text += "    return cfg\n";
   return std::move(c.out);
 }

@@ -23,6 +23,18 @@ struct MegatronScript {
   }
 };
 
+// Is it a plan of Megatron-FSDP?
+bool is_fsdp(const Recipe& recipe);
+// "optim_grads" of ZeRO-2.
+const char* sharding_strategy(int zero);
+// Groups that each shard a copy of the states: 1, or dp x cp over hsdp.
+std::int64_t sharding_replicas(const Layout& layout);
+// "flash", "fused" or "unfused".
+const char* attention_backend(AttentionKernel kernel);
+// Errors: what neither Megatron-LM nor Megatron-Bridge, the `format`, runs.
+Status megatron_runs(const Problem& problem, const std::string& format);
+// Keys that the options say: the remark leaves them out.
+std::vector<std::string> megatron_keys(const Problem& problem);
 // Has it layers with a state space, or with one sublayer alone?
 bool is_hybrid(const Architecture& a);
 // The experts of its layers; null: it has none.

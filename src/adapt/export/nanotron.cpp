@@ -1,6 +1,5 @@
 // A configuration of nanotron.
 #include <algorithm>
-#include <cmath>
 
 #include "src/adapt/export/export.hpp"
 #include "src/base/decimal.hpp"
@@ -117,14 +116,15 @@ Result<Exported> export_nanotron(const Problem& p, const Request& request) {
   const Layout& l = r.layout;
   if (Status s = runs(p); !s) return s.error();
   Yaml y;
-  const std::vector<std::string> carried = {"tp",           "pp",        "cp",        "ep",       "dp",
-                                            "zero",         "sp",        "schedule",  "seq",      "micro_batch",
-                                            "global_batch", "recompute", "optimizer", "precision"};
+  std::vector<std::string> carried = {"tp",        "pp",        "cp",  "ep",          "dp",           "zero",
+                                      "sp",        "schedule",  "seq", "micro_batch", "global_batch", "recompute",
+                                      "optimizer", "precision", "vpp", "etp",         "grad_dtype"};
+  if (l.tp > 1) carried.emplace_back("tp_overlap");
   y.out.text = rest_line(p, request, carried, y.out.left_out);
   y.out.text += unknown_constants(p.architecture, "nanotron's defaults");
   y.begin("general");
   y.set("project", std::string("preflop"));
-  y.set("run", p.architecture.name + "-" + std::to_string(p.cluster.gpus) + "gpu");
+  y.set("run", file_name(p) + "-" + std::to_string(p.cluster.gpus) + "gpu");
   y.set("seed", std::int64_t{42});
   y.end();
   y.begin("parallelism");
@@ -135,6 +135,7 @@ Result<Exported> export_nanotron(const Problem& p, const Request& request) {
   y.set("expert_parallel_size", l.ep);
   y.set("pp_engine", std::string(l.schedule == "gpipe" ? "afab" : "1f1b"));
   y.set("tp_mode", std::string(l.sp ? "REDUCE_SCATTER" : "ALL_REDUCE"));
+  if (l.tp > 1) y.set("tp_linear_async_communication", r.tp_overlap);
   y.set("recompute_layer", r.recompute.kind == RecomputeKind::full);
   y.end();
   model_section(y, p.architecture, r);
@@ -142,9 +143,7 @@ Result<Exported> export_nanotron(const Problem& p, const Request& request) {
   y.set("sequence_length", r.seq);
   y.set("micro_batch_size", r.micro_batch);
   y.set("batch_accumulation_per_replica", r.micro_batches());
-  const double steps =
-      r.tokens ? std::ceil(*r.tokens / (static_cast<double>(r.global_batch) * static_cast<double>(r.seq))) : 1000;
-  y.set("train_steps", static_cast<std::int64_t>(steps));
+  y.set("train_steps", train_steps(r));
   y.end();
   optimizer_section(y, r);
   return std::move(y.out);

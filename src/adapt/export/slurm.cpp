@@ -10,7 +10,7 @@ Result<Exported> export_slurm(const Problem& p, const Request& request) {
     out.options.emplace_back(key, value);
     out.text += "#SBATCH " + key + (value.empty() ? "" : "=" + value) + "\n";
   };
-  directive("--job-name", p.architecture.name.empty() ? "preflop" : p.architecture.name);
+  directive("--job-name", file_name(p));
   directive("--nodes", std::to_string(p.cluster.nodes()));
   directive("--ntasks-per-node", "1");
   directive("--gpus-per-node", std::to_string(processes_per_node(p)));

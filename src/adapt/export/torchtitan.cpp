@@ -1,4 +1,6 @@
 // A configuration function of torchtitan (the generation whose configurations are Python).
+#include <algorithm>
+
 #include "src/adapt/export/python_config.hpp"
 #include "src/adapt/precision_words.hpp"
 
@@ -47,6 +49,18 @@ Status sayable(const Recipe& r) {
   return Nothing{};
 }
 
+// training.dtype = bfloat16: weights are kept in bf16 and no master weights beside them.
+bool narrow_weights(const Recipe& r) { return r.weight_dtype == Dtype::bf16 && r.master_dtype == Dtype::none; }
+
+// Only the first and the last stage hold fewer layers than the others.
+bool says_split(const Problem& p) {
+  const auto& chunks = p.analysed.chunk_layers;
+  for (std::size_t i = 2; i + 1 < chunks.size(); ++i) {
+    if (chunks[i] != chunks[1]) return false;
+  }
+  return chunks.size() < 3 || *std::max_element(chunks.begin(), chunks.end()) == chunks[1];
+}
+
 void set_parallelism(PythonConfig& c, const Problem& p) {
   const Recipe& r = p.analysed.recipe;
   const Layout& l = r.layout;
@@ -59,14 +73,28 @@ void set_parallelism(PythonConfig& c, const Problem& p) {
   c.set("parallelism.expert_parallel_degree", l.ep);
   c.set("parallelism.pipeline_parallel_degree", l.pp);
   if (l.pp > 1) {
-    const std::int64_t layers = p.architecture.layer_count(), chunks = l.pp * l.vpp;
-    const bool less = !p.analysed.split_how.empty();
+    const auto& chunks = p.analysed.chunk_layers;
+    const std::int64_t each = *std::max_element(chunks.begin(), chunks.end());
     c.set("parallelism.pipeline_parallel_schedule", quoted_python(schedule_name(l.schedule)));
-    c.set("parallelism.pipeline_parallel_layers_per_stage", (layers + (less ? 2 : 0) + chunks - 1) / chunks);
-    c.set("parallelism.pipeline_parallel_first_stage_less_layers", std::int64_t{less ? 1 : 0});
-    c.set("parallelism.pipeline_parallel_last_stage_less_layers", std::int64_t{less ? 1 : 0});
+    c.set("parallelism.pipeline_parallel_layers_per_stage", each);
+    c.set("parallelism.pipeline_parallel_first_stage_less_layers", each - chunks.front());
+    c.set("parallelism.pipeline_parallel_last_stage_less_layers", each - chunks.back());
     c.set("parallelism.num_pp_microbatches", r.micro_batches());
   }
+}
+
+// What the configuration says whatever the parallel sizes are.
+void set_training(PythonConfig& c, const Recipe& r) {
+  const Layout& l = r.layout;
+  c.set("training.max_context_length", r.seq);
+  c.set("training.num_tokens_per_microbatch_per_dp_rank", r.micro_batch * r.seq);
+  c.set("training.num_tokens_per_train_step", r.global_batch * r.seq);
+  if (r.tokens) c.set("training.steps", train_steps(r));
+  if (narrow_weights(r)) c.set("training.dtype", quoted_python("bfloat16"));
+  if (r.precision == "fp32") c.set("training.mixed_precision_param", quoted_python("float32"));
+  // On by default; the trainer refuses them beside a pipeline and with experts apart.
+  c.set("training.disable_cuda_graphs", r.cuda_graph != "full_iteration" || l.pp > 1 || l.ep > 1);
+  if (r.offload.params) c.set("training.enable_cpu_offload", true);
 }
 
 }  // namespace
@@ -77,34 +105,48 @@ Result<Exported> export_torchtitan(const Problem& p, const Request& request) {
   if (Status s = sayable(r); !s) return s.error();
   PythonConfig c;
   c.object = "config";
-  std::vector<std::string> carried = {
-      "tp",  "pp",          "cp",           "ep",        "dp",      "zero",     "hsdp",    "sp",
-      "seq", "micro_batch", "global_batch", "recompute", "offload", "schedule", "compile", "optimizer_implementation"};
+  std::vector<std::string> carried = {"tp",      "cp",       "ep",          "dp",           "zero",
+                                      "hsdp",    "sp",       "pp",          "seq",          "compile",
+                                      "offload", "schedule", "micro_batch", "global_batch", "recompute"};
   const PrecisionWords* words = words_of_precision(r.precision);
   const bool converted = words != nullptr && *words->titan != 0;
+  const bool narrow = r.moment_dtype == Dtype::bf16 && r.optimizer_implementation == "fused" && !narrow_weights(r);
+  const bool chunked = r.loss == LossKind::chunked, plain = r.loss == LossKind::plain;
   if (words == nullptr || converted) carried.emplace_back("precision");
   if (l.vpp == 1) carried.emplace_back("vpp");  // layers a stage say more chunks only beside the model's layers
+  if (l.vpp == 1 && says_split(p)) carried.emplace_back("layers_per_stage");
+  if (l.tp > 1) carried.emplace_back("tp_overlap");
+  if (chunked || plain) carried.emplace_back("loss");
+  if (narrow_weights(r) || (r.weight_dtype == Dtype::fp32 && r.master_dtype == Dtype::none)) {
+    carried.emplace_back("weight_dtype");
+    carried.emplace_back("master_dtype");
+  }
+  if (narrow) carried.emplace_back("moment_dtype");
+  carried.emplace_back("optimizer_implementation");
   c.out.text = rest_line(p, request, carried, c.out.left_out);
-  c.out.text += "from torchtitan.distributed.activation_checkpoint import FullAC, SelectiveAC\n";
-  std::string family = p.architecture.name;
-  for (char& ch : family) ch = ch == '-' || ch == '.' ? '_' : ch;
-  c.out.text += "from torchtitan.trainer import Trainer\n";
+  if (chunked || plain)
+    c.out.text += std::string("from torchtitan.components.loss import ") +
+                  (chunked ? "ChunkedLossWrapper" : "CrossEntropyLoss") + "\n";
+  c.out.text +=
+      "from torchtitan.distributed.activation_checkpoint import FullAC, SelectiveAC\n"
+      "from torchtitan.trainer import Trainer\n";
   if (converted) converters(c, *words, has_experts(*p.model));
   c.out.text += "\n\ndef " + function_name(p) + "(config: Trainer.Config) -> Trainer.Config:\n";
   c.out.text += "    # config: the model's own, from the registry of its family\n";
-  c.set("training.max_context_length", r.seq);
-  c.set("training.num_tokens_per_microbatch_per_dp_rank", r.micro_batch * r.seq);
-  c.set("training.num_tokens_per_train_step", r.global_batch * r.seq);
-  if (r.precision == "fp32") c.set("training.mixed_precision_param", quoted_python("float32"));
-  if (l.pp > 1 || l.ep > 1) c.set("training.disable_cuda_graphs", true);
+  set_training(c, r);
   set_parallelism(c, p);
-  if (l.zero >= 2) c.set("parallelism.fsdp_reshard_after_forward", quoted_python(l.zero == 2 ? "never" : "default"));
+  // Beside a pipeline the default keeps weights gathered.
+  if (l.zero >= 2)
+    c.set("parallelism.fsdp_reshard_after_forward", quoted_python(l.zero == 2 ? "never"
+                                                                  : l.pp > 1  ? "always"
+                                                                              : "default"));
   c.set("activation_checkpoint", std::string(r.recompute.kind == RecomputeKind::none   ? "None"
                                              : r.recompute.kind == RecomputeKind::full ? "FullAC.Config()"
                                                                                        : "SelectiveAC.Config()"));
-  if (r.offload.params) c.set("training.enable_cpu_offload", true);
+  if (chunked || plain)
+    c.set("loss", std::string(chunked ? "ChunkedLossWrapper.Config(num_chunks=8)" : "CrossEntropyLoss.Config()"));
   c.set("compile.enable", r.compile);
-  const bool narrow = r.moment_dtype == Dtype::bf16 && r.optimizer_implementation == "fused";
+  if (r.tp_overlap && l.tp > 1) c.set("compile.enable_async_tensor_parallel", true);
   if (narrow || r.given.contains("optimizer_implementation"))
     c.set("optimizer.implementation", quoted_python(narrow ? "fused_opt_states_bf16" : r.optimizer_implementation));
   c.out.text += "    return config\n";

@@ -238,6 +238,13 @@ Result<Request> import_deepspeed(std::string_view text, const std::string& file)
     put("zero", member(*zero, "stage"));
     read_deepspeed_states(*zero, out);
   }
+  if (const Json* optimizer = member(*json, "optimizer")) {
+    const Json* type = member(*optimizer, "type");
+    std::string word = type == nullptr ? "" : scalar(*type);
+    for (char& c : word) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (word == "lion" || word == "muon" || word == "adamw" || word == "adam")
+      out.keys["optimizer"] = word == "adam" ? "adamw" : word;
+  }
   const Json* checkpoints = member(*json, "activation_checkpointing");
   const Json* on_host = checkpoints == nullptr ? nullptr : member(*checkpoints, "cpu_checkpointing");
   if (on_host != nullptr && on_host->is_boolean() && *on_host == true) {

@@ -29,6 +29,9 @@ Result<Request> import_yaml(std::string_view text, const std::string& file);  //
 void make_way(Request& file, const Request& given);
 
 // What Megatron's options of full recomputation say: block or uniform, and of how many layers.
+// Layers of the stages, and how many virtual ones, of Megatron's layout string "Et*4|t*4|tmL".
+// Returns false where it is none of `pp` stages.
+bool read_layout(std::string_view layout, std::int64_t pp, Request& out);
 std::string whole_layers(const std::string& method, const std::string& layers);
 
 // What the comment line "# preflop: key=value ..." of an export says.

@@ -76,6 +76,22 @@ Status read_ends(const Options& o, std::int64_t pp, Request& out) {
   return Nothing{};
 }
 
+// Virtual stages of a stage that hold as many layers each, and not all stages the same: a split into stages.
+void read_stages(const std::vector<std::int64_t>& chunks, std::size_t pp, Request& out) {
+  std::string split;
+  bool even = true, same = true;
+  for (std::size_t stage = 0; stage < pp; ++stage) {
+    std::int64_t layers = 0;
+    for (std::size_t i = stage; i < chunks.size(); i += pp) {
+      even = even && chunks[i] == chunks[stage];
+      layers += chunks[i];
+    }
+    same = same && chunks[stage] == chunks[0];
+    split += (split.empty() ? "" : ",") + std::to_string(layers);
+  }
+  if (chunks.size() == pp || (even && !same)) out.keys["layers_per_stage"] = split;
+}
+
 Status read_pipeline(const Options& o, Request& out) {
   const std::int64_t pp = std::max<std::int64_t>(1, o.number("--pipeline-model-parallel-size"));
   if (o.has("--num-virtual-stages-per-pipeline-rank")) {
@@ -83,16 +99,7 @@ Status read_pipeline(const Options& o, Request& out) {
   } else if (const std::int64_t each = o.number("--num-layers-per-virtual-pipeline-stage"); each > 0) {
     out.keys["vpp"] = std::to_string(std::max<std::int64_t>(1, o.number("--num-layers") / (pp * each)));
   }
-  // A layout of plain stages is a split; one of virtual stages is dealt by the stack's rule.
-  const std::vector<std::int64_t> given = layers_of_layout(o.value("--pipeline-model-parallel-layout"));
-  if (pp > 1 && given.size() == static_cast<std::size_t>(pp)) {
-    std::string split;
-    for (const std::int64_t layers : given) split += (split.empty() ? "" : ",") + std::to_string(layers);
-    out.keys["layers_per_stage"] = split;
-    return Nothing{};
-  }
-  if (pp > 1 && given.size() > 1 && given.size() % static_cast<std::size_t>(pp) == 0)
-    out.keys["vpp"] = std::to_string(given.size() / static_cast<std::size_t>(pp));
+  if (read_layout(o.value("--pipeline-model-parallel-layout"), pp, out) && !out.keys.contains("vpp")) return Nothing{};
   return read_ends(o, pp, out);
 }
 
@@ -160,6 +167,7 @@ void read_software(const Options& o, Request& out) {
   if (!gradients && !weights && !torch_fsdp) out.keys["dp_overlap"] = "false";
   if (o.has("--tp-comm-overlap")) out.keys["tp_overlap"] = "true";
   if (o.has("--overlap-moe-expert-parallel-comm")) out.keys["ep_overlap"] = "true";
+  if (o.has("--use-transformer-engine-op-fuser") && o.has("--num-experts")) out.keys["fused_experts"] = "true";
   const std::string type = o.value("--moe-token-dispatcher-type");
   std::string backend = o.value("--moe-flex-dispatcher-backend");
   if (backend.empty() || o.has("--moe-enable-deepep")) backend = "deepep";
@@ -251,7 +259,8 @@ std::int64_t launched(const Options& o) {
 // Options that are read where they say what is so without them, and left where they say another thing.
 void leave_other_defaults(const Options& o) {
   for (const auto& [option, usual] :
-       {std::pair{"--transformer-impl", "transformer_engine"}, std::pair{"--make-vocab-size-divisible-by", "128"}}) {
+       {std::pair{"--transformer-impl", "transformer_engine"}, std::pair{"--make-vocab-size-divisible-by", "128"},
+        std::pair{"--spec", "megatron.core.models.mamba.mamba_layer_specs"}}) {
     if (o.has(option) && o.value(option) != usual) o.leave(option);
   }
   // These say nothing alone, or what others say.
@@ -275,6 +284,16 @@ void read_replicas(const Options& o, Request& out) {
 }
 
 }  // namespace
+
+// A layout of plain stages is a split; one of virtual stages is dealt by the stack's rule, or a split of equal ones.
+bool read_layout(std::string_view layout, std::int64_t pp, Request& out) {
+  const std::vector<std::int64_t> given = layers_of_layout(layout);
+  if (pp < 2 || given.size() < 2 || given.size() % static_cast<std::size_t>(pp) != 0) return false;
+  const std::size_t virtual_stages = given.size() / static_cast<std::size_t>(pp);
+  if (virtual_stages > 1) out.keys["vpp"] = std::to_string(virtual_stages);
+  read_stages(given, static_cast<std::size_t>(pp), out);
+  return true;
+}
 
 Result<Request> import_megatron(std::string_view text, const std::string& file) {
   const Options o(shell_words(text));

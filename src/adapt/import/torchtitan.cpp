@@ -121,6 +121,43 @@ void read_bridge_software(const Flat& f, Request& out) {
   if (!optimizer.empty()) out.keys["optimizer"] = optimizer == "sgd-momentum" && still ? "sgd" : optimizer;
 }
 
+// Attention, loss, further tokens, and what gradients, moments and master weights are kept in.
+void read_bridge_kernels(const Flat& f, Request& out) {
+  const auto on = [&](const char* path) { return at(f, path) == "True"; };
+  const std::string backend = at(f, "model.attention_backend");
+  if (backend.ends_with(".flash")) out.keys.emplace("attention", "fa2");
+  if (backend.ends_with(".fused")) out.keys["attention"] = "cudnn";
+  if (backend.ends_with(".unfused") || backend.ends_with(".local")) out.keys["attention"] = "unfused";
+  if (f.contains("model.cross_entropy_loss_fusion"))
+    out.keys.emplace("loss", on("model.cross_entropy_loss_fusion") ? "fused" : "plain");
+  if (on("model.fp8_dot_product_attention")) out.keys["fp8_attention"] = "true";
+  if (on("model.use_transformer_engine_op_fuser")) out.keys["fused_experts"] = "true";
+  put(out, "mtp", whole(f, "model.mtp_num_layers"));
+  // In bf16 gradients are summed in fp32 unless the file says otherwise; Megatron-FSDP keeps the parameters' type.
+  if (at(f, "mixed_precision").find("bf16_") != std::string::npos)
+    out.keys.emplace("grad_dtype",
+                     on("ddp.use_megatron_fsdp") || at(f, "ddp.grad_reduce_in_fp32") == "False" ? "bf16" : "fp32");
+  for (const auto& [path, key] :
+       {std::pair("ddp.megatron_fsdp_main_grads_dtype", "grad_dtype"),
+        std::pair("optimizer.exp_avg_dtype", "moment_dtype"), std::pair("optimizer.main_params_dtype", "master_dtype"),
+        std::pair("ddp.megatron_fsdp_main_params_dtype", "master_dtype")}) {
+    for (const auto& [type, word] : {std::pair("torch.float32", "fp32"), std::pair("torch.bfloat16", "bf16"),
+                                     std::pair("torch.float16", "fp16")}) {
+      if (at(f, path) == type) out.keys[key] = word;
+    }
+  }
+  const std::int64_t groups = whole(f, "ddp.num_distributed_optimizer_instances"),
+                     stages = std::max<std::int64_t>(1, whole(f, "model.pipeline_model_parallel_size")),
+                     tensors = std::max<std::int64_t>(1, whole(f, "model.tensor_model_parallel_size"));
+  std::int64_t gpus = 0;  // of "64xh100-sxm"
+  for (const char c : out.on) {
+    if (c < '0' || c > '9' || gpus > 100'000'000) break;
+    gpus = gpus * 10 + (c - '0');
+  }
+  if (groups > 1 && gpus >= groups * stages * tensors)
+    out.keys.emplace("hsdp", std::to_string(gpus / (groups * stages * tensors)));
+}
+
 void read_bridge(const Flat& f, Request& out) {
   put(out, "tp", whole(f, "model.tensor_model_parallel_size"));
   put(out, "pp", whole(f, "model.pipeline_model_parallel_size"));
@@ -134,7 +171,8 @@ void read_bridge(const Flat& f, Request& out) {
   if (whole(f, "model.tensor_model_parallel_size") > 1)
     out.keys["sp"] = at(f, "model.sequence_parallel") == "True" ? "true" : "false";
   const std::string strategy = at(f, "ddp.data_parallel_sharding_strategy");
-  out.keys["zero"] = strategy == "optim_grads"                           ? "2"
+  out.keys["zero"] = strategy == "optim"                                 ? "1"
+                     : strategy == "optim_grads"                         ? "2"
                      : strategy == "optim_grads_params"                  ? "3"
                      : at(f, "ddp.use_distributed_optimizer") == "False" ? "0"
                                                                          : "1";
@@ -153,13 +191,17 @@ void read_bridge(const Flat& f, Request& out) {
   if (whole(f, "model.cpu_offloading_num_layers") > 0)
     offload += (offload.empty() ? "activations=" : ",activations=") + at(f, "model.cpu_offloading_num_layers");
   if (!offload.empty()) out.keys["offload"] = offload;
+  read_layout(at(f, "model.pipeline_model_parallel_layout"), whole(f, "model.pipeline_model_parallel_size"), out);
   read_bridge_software(f, out);
-  out.keys.emplace("stack", "megatron");
+  read_bridge_kernels(f, out);
+  out.keys.emplace("stack", at(f, "ddp.use_megatron_fsdp") == "True" ? "megatron-fsdp" : "megatron");
 }
 
 // A name that mixed_precision takes; a configuration of its own is no name.
 Status read_bridge_precision(const Flat& f, const std::string& file, Request& out) {
-  const std::string name = at(f, "mixed_precision");
+  std::string name = at(f, "mixed_precision");
+  if (const std::size_t open = name.find("(\""); open != std::string::npos && name.ends_with("\")"))
+    name = name.substr(open + 2, name.size() - open - 4);  // of get_mixed_precision_config("..")
   const PrecisionWords* words = precision_called(&PrecisionWords::bridge, name);
   if (words != nullptr || name == "fp16_mixed" || name == "None")
     out.keys["precision"] = words != nullptr ? words->precision : name == "None" ? "fp32" : "fp16";
@@ -184,6 +226,30 @@ void read_converters(std::string_view text, Request& out) {
       if (used) out.keys["precision"] = w.precision;
     }
   }
+}
+
+// Weights, and with them gradients and states, in bf16; the loss; the exchange of tensor parallelism beside compute.
+void read_python_training(const Flat& f, Request& out) {
+  if (at(f, "training.dtype") == "bfloat16") {
+    for (const char* key : {"weight_dtype", "grad_dtype", "moment_dtype"}) out.keys.emplace(key, "bf16");
+    out.keys.emplace("master_dtype", "none");
+  }
+  if (at(f, "compile.enable_async_tensor_parallel") == "True") out.keys["tp_overlap"] = "true";
+  // Where the file says how many layers fewer the first and the last stage hold, and there are no virtual ones.
+  const std::string path = "parallelism.pipeline_parallel_";
+  const std::int64_t stages = whole(f, path + "degree"), each = whole(f, path + "layers_per_stage"),
+                     first = whole(f, path + "first_stage_less_layers"),
+                     last = whole(f, path + "last_stage_less_layers");
+  const bool plain = at(f, path + "schedule") == "1F1B" || at(f, path + "schedule") == "GPipe";
+  if (plain && stages > 1 && stages <= 4096 && each > std::max(first, last) && first + last > 0 &&
+      f.contains(path + "first_stage_less_layers") && f.contains(path + "last_stage_less_layers")) {
+    std::string split = std::to_string(each - first);
+    for (std::int64_t i = 2; i < stages; ++i) split += "," + std::to_string(each);
+    out.keys.emplace("layers_per_stage", split + "," + std::to_string(each - last));
+  }
+  const std::string loss = at(f, "loss");
+  if (loss.starts_with("ChunkedLossWrapper")) out.keys["loss"] = "chunked";
+  if (loss.starts_with("CrossEntropyLoss")) out.keys["loss"] = "plain";
 }
 
 // Does the name of a setting say that it cuts the model or the batch, or that it changes the numerics of products?
@@ -275,6 +341,7 @@ Result<Request> import_python(std::string_view text, const std::string& file) {
   read_converters(text, out);
   if (f.contains("compile.enable")) out.keys["compile"] = at(f, "compile.enable") == "True" ? "true" : "false";
   read_implementation(f, out);
+  read_python_training(f, out);
   out.keys.emplace("stack", "torchtitan");
   return out;
 }

@@ -89,6 +89,10 @@ void read_nanotron(const Flat& y, Request& out) {
     out.keys["sp"] = text_at(y, "parallelism.tp_mode") == "REDUCE_SCATTER" ? "true" : "false";
   if (digits_at(y, "parallelism.pp") > 1)
     out.keys["schedule"] = text_at(y, "parallelism.pp_engine") == "1f1b" ? "1f1b" : "gpipe";
+  if (const std::string own = text_at(y, "parallelism.tp_linear_async_communication"); own == "true" || own == "false")
+    out.keys["tp_overlap"] = own;
+  if (const std::string wide = text_at(y, "optimizer.accumulate_grad_in_fp32"); wide == "true" || wide == "false")
+    out.keys["grad_dtype"] = wide == "true" ? "fp32" : text_at(y, "model.dtype") == "float16" ? "fp16" : "bf16";
   out.keys["recompute"] = text_at(y, "parallelism.recompute_layer") == "true" ? "full" : "none";
   const std::string dtype = text_at(y, "model.dtype");
   if (dtype == "float16" || dtype == "float32") out.keys["precision"] = dtype == "float16" ? "fp16" : "fp32";
@@ -150,6 +154,11 @@ void read_accelerate(const Flat& y, Request& out) {
     if (text_at(y, "fsdp_config.fsdp_offload_params") == "true") out.keys["offload"] = "optimizer=cpu,params=cpu";
     const std::int64_t shard = digits_at(y, p + "dp_shard_size"), replicas = digits_at(y, p + "dp_replicate_size");
     if (replicas > 1 && shard > 1) out.keys["hsdp"] = std::to_string(shard);
+    // Version 1 shards within a machine and copies over the machines.
+    const std::int64_t machines = std::max<std::int64_t>(1, digits_at(y, "num_machines"));
+    const std::int64_t each = digits_at(y, "num_processes") / machines;
+    if (!second && strategy.starts_with("HYBRID_SHARD") && each > 0) out.keys["hsdp"] = std::to_string(each);
+    if (!second) out.keys.emplace("stack", "fsdp1");
   } else if (type == "DEEPSPEED") {
     copy(y, "deepspeed_config.zero_stage", "zero", out);
   } else if (type == "MULTI_GPU" || type == "NO") {
