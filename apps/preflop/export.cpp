@@ -40,10 +40,14 @@ Result<int> run_export(const Args& args) {
   if (!catalogues) return catalogues.error();
   const auto problem = pose(*request, *catalogues);
   if (!problem) return problem.error();
-  const auto out = export_to(args.value("to"), *problem, *request);
+  const std::string format = args.value("to"), stack = problem->analysed.recipe.stack;
+  const auto out = export_to(format, *problem, *request);
   if (!out) return out.error();
-  if (!out->comments && !out->left_out.empty())
-    complain("the file cannot say " + text::list(out->left_out) + ": the training script has to");
+  if (is_foreign(format, stack))
+    complain("the plan is of stack " + stack + ": what it says of memory and step time is not said of " + format);
+  if (const auto open = unsaid(format, *out, *problem, *request, *catalogues); !open.empty())
+    complain(format + " has no option for " + text::list(open) +
+             (out->comments ? ": only the remark in the file says it" : ": the training script has to say it"));
   if (Status s = write_text(out->text, args.value("output")); !s) return s.error();
   return kDone;
 }

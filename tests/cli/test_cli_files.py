@@ -87,6 +87,58 @@ class Files(unittest.TestCase):
         self.assertIn("run.sh", done.stderr)
         self.assertEqual(log, [])  # before any node is started
 
+    def exported(self, form, *words):
+        """What `export` prints and says of an estimate."""
+        path = os.path.join(self.folder, "one.json")
+        code, _, err = run("estimate", *words, "-o", path)
+        self.assertIn(code, (0, 3), err)
+        code, out, err = run("export", path, "--to", form)
+        self.assertEqual(code, 0, err)
+        return out, err
+
+    def test_what_a_file_does_not_say_is_named(self):
+        own = ("llama3-8b", "--on", "8xh100-sxm", "--stack")
+        for form, words, named in (
+            ("torchtitan", (*own, "torchtitan", "--optimizer", "sgd"), "torchtitan has no option for optimizer: only the remark"),
+            ("megatron", (*own, "megatron", "--attention", "fa3"), "megatron has no option for attention: only the remark"),
+            ("deepspeed", (*own, "megatron-deepspeed", "--seq", "4096"), "the training script has to say it"),
+            ("torchtitan", (*own, "megatron-fsdp"), "the plan is of stack megatron-fsdp"),
+            ("megatron", (*own, "textbook", "--cp", "1"), "the plan is of stack textbook"),
+        ):
+            self.assertIn(named, self.exported(form, *words)[1])
+        for form, words in (("torchtitan", (*own, "torchtitan", "--pp", "1", "--compile", "--loss", "chunked")),
+                            ("megatron", (*own, "megatron", "--grad-dtype", "bf16")),
+                            ("megatron-bridge", (*own, "megatron", "--grad-dtype", "bf16", "--loss", "plain"))):
+            self.assertEqual(self.exported(form, *words)[1], "")
+
+    def test_any_split_into_stages_is_said(self):
+        words = ("llama3-70b", "--on", "64xh100-sxm", "--tp", "4", "--pp", "4", "--layers-per-stage", "18,22,21,19")
+        for form in ("megatron", "megatron-bridge"):
+            out, err = self.exported(form, *words)
+            self.assertIn("Et*18|t*22|t*21|t*19L", out)
+            self.assertEqual(err, "")
+
+    def test_a_hybrid_starts(self):
+        plan = os.path.join(self.folder, "hybrid.json")
+        code, _, err = run("plan", "nemotron-h-56b", "--on", "256xh100-sxm", "--stack", "megatron", "--json", "-o", plan)
+        self.assertEqual(code, 0, err)
+        code, out, err = run("export", plan, "--to", "megatron")
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("pretrain_mamba.py \\\n  --spec megatron.core.models.mamba.mamba_layer_specs mamba_stack_spec", out)
+        for absent in ("--num-virtual-stages", "--account-for", "-pipeline-num-layers", "--pipeline-model-parallel-layout"):
+            self.assertNotIn(absent, out)
+
+    def test_a_job_of_a_model_at_a_path_has_a_name(self):
+        folder = os.path.join(self.folder, "my model")
+        os.mkdir(folder)
+        config = os.path.join(folder, "config.json")
+        with open(config, "w", encoding="utf-8") as file:
+            json.dump({"architectures": ["LlamaForCausalLM"], "hidden_size": 1024, "intermediate_size": 4096,
+                       "num_attention_heads": 16, "num_hidden_layers": 8, "vocab_size": 32000,
+                       "max_position_embeddings": 4096}, file)
+        out, _ = self.exported("slurm", config, "--on", "8xh100-sxm")
+        self.assertRegex(out, r"(?m)^#SBATCH --job-name=[A-Za-z0-9._-]+$")
+
     def test_python_is_python(self):
         for form in ("megatron-bridge",):
             code, out, err = run("export", self.plan, "--to", form)
