@@ -2,7 +2,8 @@
 
 build_packages="g++ cmake ninja-build nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libfast-float-dev"
 test_packages="python3 libgtest-dev librapidcheck-dev"
-wasm_packages="clang-19 lld-19 llvm-19 wasi-libc libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev-wasm32"
+wasm_packages="clang-19 lld-19 llvm-19 wasi-libc libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev-wasm32
+  binaryen"
 check_packages="$wasm_packages ccache git clang-tidy-19 clang-format-19 libclang-rt-19-dev
   python3-dev pybind11-dev libbenchmark-dev chromium"
 

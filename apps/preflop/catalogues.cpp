@@ -64,9 +64,13 @@ Result<int> run_models(const Args& args) {
   if (args.words.empty())
     return done(emit(
         args, [&] { return models_json(*catalogue); }, [&] { return models_text(*catalogue, args.has("verbose")); }));
-  const Result<CatalogueModel> row = catalogue->describe(args.words[0], "NAME");
+  const std::string& asked = args.words[0];
+  if (asked.ends_with(".json") || asked.find(':') != std::string::npos)
+    return Error{"NAME", text::quoted(asked) + " is no name",
+                 "a name of preflop models; preflop estimate MODEL --on CLUSTER reads files and shapes"};
+  const Result<CatalogueModel> row = catalogue->describe(asked, "NAME");
   if (!row) return row.error();
-  const Result<Architecture> architecture = catalogue->find(args.words[0], "NAME");
+  const Result<Architecture> architecture = catalogue->find(asked, "NAME");
   if (!architecture) return architecture.error();
   return done(emit(
       args, [&] { return model_json(*row, *architecture); },

@@ -126,14 +126,15 @@ std::vector<Flag> output_flags() {
           {"data-dir", "FOLDER", "overlay gpus.csv, platforms.csv, models.csv, stacks/*.toml", "output"}};
 }
 
-Status emit(const Args& args, const std::function<nlohmann::json()>& json, const std::function<std::string()>& text) {
+Status emit(const Args& args, const std::function<nlohmann::json()>& json, const std::function<std::string()>& text,
+            const std::string& endings) {
   const std::string path = args.value("output");
   bool as_json = args.has("json");
   if (!path.empty()) {
     const std::size_t dot = path.rfind('.');
     const std::string extension = dot == std::string::npos ? "" : path.substr(dot);
     if (extension != ".json" && extension != ".txt")
-      return Error{"-o", text::quoted(path) + " does not say which format", "a name that ends in .json or .txt"};
+      return Error{"-o", text::quoted(path) + " does not say which format", "a name that ends in " + endings};
     if (extension == ".txt" && as_json)
       return Error{"-o", "a .txt file contradicts --json", "a name that ends in .json"};
     as_json = extension == ".json";

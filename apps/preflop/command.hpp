@@ -54,8 +54,10 @@ std::vector<Flag> validate_flags();
 std::vector<Flag> mfu_flags();
 std::vector<Flag> gpus_flags();
 
-// Prints the JSON or the text, whichever the flags ask for, to stdout or the file of -o.
-Status emit(const Args& args, const std::function<nlohmann::json()>& json, const std::function<std::string()>& text);
+// Prints the JSON or the text, whichever the flags ask for, to stdout or the file of -o. `endings`: what the command
+// can write, its caller the rest.
+Status emit(const Args& args, const std::function<nlohmann::json()>& json, const std::function<std::string()>& text,
+            const std::string& endings = ".json or .txt");
 
 std::string help_text();
 std::string help_of(const Command& command);

@@ -103,7 +103,8 @@ Result<int> run_estimate(const Args& args) {
     if (args.has("json")) return Error{"-o", "a " + ending(args) + " file contradicts --json", "one of the two"};
     if (Status s = write_text(picture, args.value("output")); !s) return s.error();
   } else if (Status s = emit(
-                 args, [&] { return estimate_json_value(e); }, [&] { return estimate_text(e, options); });
+                 args, [&] { return estimate_json_value(e); }, [&] { return estimate_text(e, options); },
+                 ".json, .txt, .svg, .html or .md");
              !s)
     return s.error();
   timing.lap("output");

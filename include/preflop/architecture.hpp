@@ -175,11 +175,16 @@ struct Architecture {
   bool embedding_norm = false;  // BLOOM: a LayerNorm (with bias) after the embedding
   double embedding_dropout = 0;
   Positions positions = Positions::rope;
-  Count position_rows;                 // learned positions: rows of the table (OPT: 2048 + 2); 0 otherwise
-  bool tied = false;                   // the head shares the embedding's weight
-  bool head_bias = false;              // Phi, GPT-J
-  std::optional<VisionTower> vision;   // where the config describes one that can be counted
-  std::optional<Count> max_seq;        // the model's own maximum sequence, where stated
+  Count position_rows;                // learned positions: rows of the table (OPT: 2048 + 2); 0 otherwise
+  bool tied = false;                  // the head shares the embedding's weight
+  bool head_bias = false;             // Phi, GPT-J
+  std::optional<VisionTower> vision;  // where the config describes one that can be counted
+  std::optional<Count> max_seq;       // the model's own maximum sequence, where stated
+  // Constants of its formulas, where stated; nothing is counted by them, and a launch file has to say them.
+  std::optional<double> rope_theta;  // base of the rotary frequencies
+  std::optional<double> rope_share;  // of a head's channels those that are rotated, 1 = all
+  std::optional<double> norm_eps;    // of its norms
+  static constexpr double kMostTheta = 1e12, kMostEps = 1;
   std::string source;                  // where the values come from
   std::vector<std::string> defaulted;  // keys that were absent and took the family's class default: "key=value"
   std::vector<std::string> assumed;    // keys supplied by the user's --assume: "key=value"

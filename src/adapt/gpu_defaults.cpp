@@ -37,10 +37,12 @@ bool runs(AttentionKernel kernel, const Gpu& gpu) {
 
 }  // namespace
 
+const char* default_precision(const Gpu& gpu) { return runs_precision("bf16", gpu) ? "bf16" : "fp16"; }
+
 Result<GpuDefaults> with_gpu_defaults(const Request& request, const Stack& stack, const Gpu& gpu) {
   GpuDefaults out{request, {}};
   if (text_of(request, "precision") == nullptr && !runs_precision("bf16", gpu)) {
-    out.request.keys["precision"] = "fp16";
+    out.request.keys["precision"] = default_precision(gpu);
     out.assumed.push_back("precision=fp16 (" + gpu.id + " has no bf16)");
   }
   if (const std::string* precision = text_of(request, "precision");

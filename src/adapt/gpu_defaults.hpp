@@ -21,6 +21,9 @@ struct GpuDefaults {
 // src/maxtext/layers/attention_op.py.
 Result<GpuDefaults> with_gpu_defaults(const Request& request, const Stack& stack, const Gpu& gpu);
 
+// "bf16"; "fp16" on chips without it.
+const char* default_precision(const Gpu& gpu);
+
 // How rows reach their experts: what is given, else the first of the stack's that runs here. DeepEP and HybridEP need
 // Hopper or newer (READMEs of deepseek-ai/DeepEP). Call for models with experts.
 Result<std::string> dispatcher_here(const Request& request, const Stack& stack, const Gpu& gpu);

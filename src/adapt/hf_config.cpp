@@ -207,6 +207,30 @@ Error not_built(const std::string& where, const std::string& model_class, const 
                "valid: a decoder of the families that `preflop models` lists"};
 }
 
+// Constants of formulas, for launch files: those that the file states itself.
+void read_constants(ConfigReader& reader, const Json& config, Architecture& a) {
+  const auto first = [&](std::initializer_list<std::string_view> keys, double most) {
+    std::optional<double> out;
+    for (const std::string_view key : keys) {
+      const std::optional<double> stated = reader.real_if_given(key, most);
+      if (!out) out = stated;
+    }
+    return out;
+  };
+  a.norm_eps = first({"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps"},
+                     Architecture::kMostEps);
+  if (a.positions != Positions::rope) return;
+  a.rope_theta = first({"rope_theta"}, Architecture::kMostTheta);
+  a.rope_share = first({"partial_rotary_factor", "rotary_pct"}, 1);
+  const auto nested = config.find("rope_parameters");  // of newer files
+  if (nested == config.end() || !nested->is_object()) return;
+  static const Assume kNothing;
+  ConfigReader inner(*nested, reader.where() + ": rope_parameters", kNothing);
+  if (!a.rope_theta) a.rope_theta = inner.real_if_given("rope_theta", Architecture::kMostTheta);
+  if (!a.rope_share) a.rope_share = inner.real_if_given("partial_rotary_factor", 1);
+  reader.adopt(inner);
+}
+
 }  // namespace
 
 std::vector<std::string> hf_config_families() {
@@ -250,6 +274,7 @@ Result<Architecture> read_hf_config(std::string_view json_text, std::string_view
   }
   ConfigReader reader(family->nested ? nested : config, family->nested ? where + ": text_config" : where, assume);
   read(reader, a);
+  read_constants(reader, family->nested ? nested : config, a);
   reader.refuse_unused(a.family);
   reader.record(a);
   if (a.positions != Positions::rope) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "src/base/decimal.hpp"
 #include "src/base/text.hpp"
 
 namespace preflop {
@@ -30,6 +31,12 @@ std::optional<std::int64_t> whole(const Json& value) {
     return static_cast<std::int64_t>(*d);
   }
   return std::nullopt;
+}
+
+std::optional<double> real(const Json& value) {
+  if (const auto* d = value.get_ptr<const Json::number_float_t*>()) return *d;
+  const std::optional<std::int64_t> n = whole(value);
+  return n ? std::optional(static_cast<double>(*n)) : std::nullopt;
 }
 
 std::string spellings(const Keys& keys) {
@@ -199,19 +206,21 @@ bool ConfigReader::flag_or(const Keys& keys, bool fallback) {
   return fallback;
 }
 
+std::optional<double> ConfigReader::real_if_given(std::string_view key, double most) {
+  const Found found = find({key});
+  if (found.value.is_null()) return std::nullopt;
+  if (const std::optional<double> n = real(found.value); n && *n > 0 && *n <= most) return n;
+  fail(found.key, "is " + shown(found.value), "valid: a number above 0, up to " + shortest(most));
+  return std::nullopt;
+}
+
 double ConfigReader::dropout_or(const Keys& keys, double fallback) {
   const Found found = find(keys);
   if (found.value.is_null()) {
     defaulted(keys.front(), text::fixed(fallback, 1));
     return fallback;
   }
-  double p = -1;
-  if (const auto* d = found.value.get_ptr<const Json::number_float_t*>()) {
-    p = *d;
-  } else if (const auto n = whole(found.value)) {
-    p = static_cast<double>(*n);
-  }
-  if (p >= 0 && p < 1) return p;
+  if (const std::optional<double> p = real(found.value); p && *p >= 0 && *p < 1) return *p;
   fail(found.key, "is " + shown(found.value), "valid: a probability, 0 up to but not 1");
   return fallback;
 }

@@ -39,6 +39,8 @@ class ConfigReader {
   bool flag_or(const Keys& keys, bool fallback);
   // A probability, 0 <= p < 1.
   double dropout_or(const Keys& keys, double fallback);
+  // A number above 0 and up to `most`; absent or null: nothing.
+  std::optional<double> real_if_given(std::string_view key, double most);
   // A word; absent or null: `fallback`, recorded when it is not empty.
   std::string word_or(const Keys& keys, std::string_view fallback);
   Activation activation_or(const Keys& keys, std::string_view fallback);

@@ -31,6 +31,10 @@ Miss miss_of_memory(const Estimate& e, const PlanLimits& limits) {
   if (margin < 0)
     return {Plan::Miss::memory, "short of memory by " + text::gib(-margin),
             needed_at_most(e.memory).number() / e.memory.capacity->number()};
+  if (host_short(e.memory)) {
+    const double host = e.memory.host->number(), most = e.memory.host_capacity->number();
+    return {Plan::Miss::memory, "short of host memory by " + text::gib(host - most) + " a node", host / most};
+  }
   const double device = e.memory.stages[e.memory.peak_stage].device.number(), most = limits.max_memory.value_or(0);
   if (most > 0 && device > most)
     return {Plan::Miss::limit, text::gib(device) + " on the device, --max-memory " + text::gib(most), device / most};

@@ -41,6 +41,9 @@ Result<Estimate> estimate_of(const Offer& offer, const Found& found, SharedDraws
   auto analysed = analyse_plan(offer.question, offer.space, found.priced.ordinal);
   if (!analysed) return analysed.error();
   assume_planned(offer.question, analysed->recipe, "planned");
+  if (analysed->recipe.tokens) {
+    if (Status s = check_run(*analysed, offer.question.cluster); !s) return s.error();
+  }
   if (!with_run) analysed->recipe.tokens.reset();
   Estimate out = estimate<double>(*analysed, offer.question.cluster, &draws);
   out.recipe.tokens = offer.question.recipe.tokens;
@@ -91,6 +94,7 @@ Result<std::vector<Estimate>> best_of(const Offer& offer, const PlanLimits& limi
                                       SharedDraws& draws) {
   std::vector<Shape> shapes;
   std::vector<Estimate> out;
+  std::optional<Error> refused;
   for (const Found& found : offer.found.best) {
     if (out.size() == top) break;
     const auto recipe = recipe_at(offer.question, offer.space, offer.space.position(found.priced.ordinal));
@@ -101,9 +105,11 @@ Result<std::vector<Estimate>> best_of(const Offer& offer, const PlanLimits& limi
     shapes.push_back(shape);  // again, too: what costs as much as this one does not as the best of its shape
     if (again) continue;
     auto e = estimate_of(offer, found, draws, out.empty() || limits.within || limits.budget);
-    if (!e) return e.error();
+    if (!e && !refused) refused = e.error();
+    if (!e) continue;
     if (miss_of_run(*e, limits).times <= 1) out.push_back(std::move(e).value());
   }
+  if (out.empty() && refused) return *refused;
   return out;
 }
 

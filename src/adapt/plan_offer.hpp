@@ -26,11 +26,11 @@ Result<std::unique_ptr<Offer>> pose_offer(const Request& request, const Catalogu
 Limits step_limits(const PlanAsk& asked, const Question& question);
 
 // One layout of the cluster. Without the run's forecast, which takes longest, where nobody asks for it yet. Forecasts
-// of one plan share their draws.
+// of one plan share their draws. Errors: what its layout cannot do of the run, as check_run says.
 Result<Estimate> estimate_of(const Offer& offer, const Found& found, SharedDraws& draws, bool with_run = true);
 
 // The best plans of the cluster within the limits, each of another shape; the run of the first is forecast, and of the
-// others where limits ask for it.
+// others where limits ask for it. Errors: plans were found, and none can go through the run: why the best cannot.
 Result<std::vector<Estimate>> best_of(const Offer& offer, const PlanLimits& limits, std::size_t top,
                                       SharedDraws& draws);
 

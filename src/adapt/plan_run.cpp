@@ -224,7 +224,10 @@ Status PlanRun::Work::keep() {
   all = merge(std::move(both), 1);
   plan.space = report(all);
   auto best = best_of(o, asked.limits, asked.top, draws);
-  if (!best) return best.error();
+  if (!best) {  // its layouts fit, and none can go through the run that is asked for
+    candidate().refused = best.error();
+    return Nothing{};
+  }
   candidate().posed = true;
   const bool found = !best->empty();
   if (found && best->front().step) candidate().timed = true;

@@ -1,16 +1,12 @@
 // A request becomes a problem: model, cluster, stack and a complete, legal recipe. What was not given
 // is chosen by the defaults of the documentation and listed in recipe.assumed.
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
-#include "src/adapt/gpu_defaults.hpp"
 #include "src/adapt/question.hpp"
 #include "src/adapt/recipe_keys.hpp"
 #include "src/adapt/request.hpp"
 #include "src/adapt/run_keys.hpp"
-#include "src/adapt/shape_string.hpp"
-#include "src/adapt/stack_choice.hpp"
 #include "src/base/text.hpp"
 #include "src/base/units.hpp"
 #include "src/run/forecast.hpp"
@@ -21,83 +17,8 @@ namespace preflop {
 
 namespace {
 
-constexpr std::int64_t kDefaultSeq = 8192;
-constexpr std::int64_t kTuningSeq = 4096;  // of fine-tuning
-constexpr std::int64_t kLargestSeq = std::int64_t{1} << 24;
-
 std::string num(std::int64_t v) { return std::to_string(v); }
 void assume(Recipe& r, std::string line) { r.assumed.push_back(std::move(line)); }
-
-Status read_sequence(const Request& request, const Architecture& model, Recipe& recipe) {
-  auto seq = size_key(request, "seq");
-  if (!seq) return seq.error();
-  const auto longest_sample = size_key(request, "max_length");
-  if (!longest_sample) return longest_sample.error();
-  if (*seq && *longest_sample && **longest_sample > **seq)
-    return Error{"--max-length", num(**longest_sample) + " is longer than --seq " + num(**seq), "at most that"};
-  if (!*seq && *longest_sample) *seq = **longest_sample;
-  const std::int64_t most = text_of(request, "samples") == nullptr ? kDefaultSeq : kTuningSeq;
-  const std::int64_t longest = model.max_seq ? model.max_seq->get() : 0;
-  if (*seq) {
-    recipe.seq = **seq;
-    if (recipe.seq > kLargestSeq) return Error{"--seq", num(recipe.seq) + " tokens", "at most " + num(kLargestSeq)};
-    if (model.positions == Positions::learned && recipe.seq > model.position_rows.get()) {
-      return Error{
-          "--seq",
-          num(recipe.seq) + " tokens, but the model has " + num(model.position_rows.get()) + " learned positions",
-          "at most that"};
-    }
-  } else {
-    recipe.seq = longest > 0 ? std::min(longest, most) : most;
-    assume(recipe, "seq=" + num(recipe.seq) + (longest > 0 && longest <= most ? " (the model's maximum)" : ""));
-  }
-  const auto micro = size_key(request, "micro_batch");
-  if (!micro) return micro.error();
-  recipe.micro_batch = micro->value_or(1);
-  if (!*micro) assume(recipe, "micro_batch=1");
-  return Nothing{};
-}
-
-// What the routing does to the load of experts, and how many layers of multi-token prediction are trained.
-Status read_experts(const Request& request, const Stack& stack, const Gpu& gpu, Architecture& model, Recipe& recipe) {
-  const bool experts = std::any_of(model.layers.begin(), model.layers.end(),
-                                   [](const LayerRun& run) { return run.kind.experts.has_value(); });
-  for (const auto& [key, slot, least] :
-       {std::tuple("capacity_factor", &recipe.capacity_factor, 0.0), std::tuple("imbalance", &recipe.imbalance, 1.0)}) {
-    const std::string* text = text_of(request, key);
-    if (text == nullptr) continue;
-    constexpr double kMost = 1024;
-    const auto value = parse_real(*text, flag_of(key));
-    if (!value) return value.error();
-    if (!experts) return Error{flag_of(key), "the model has no experts", "leave it out"};
-    if (!(*value >= least && *value <= kMost))
-      return Error{flag_of(key), text::quoted(*text) + " is out of range", text::fixed(least, 0) + " to 1024"};
-    *slot = *value;
-  }
-  const std::string* given = text_of(request, "dispatcher");
-  if (!experts && given != nullptr && *given != "alltoall")
-    return Error{"--dispatcher", "the model has no experts", "leave it out"};
-  if (experts && text_of(request, "capacity_factor") == nullptr && text_of(request, "imbalance") == nullptr)
-    assume(recipe, "imbalance=1 (a balanced router, no token dropped)");
-  if (experts) {
-    const Result<std::string> dispatcher = dispatcher_here(request, stack, gpu);
-    if (!dispatcher) return dispatcher.error();
-    recipe.dispatcher = *dispatcher;
-    if (text_of(request, "dispatcher") == nullptr) assume(recipe, "dispatcher=" + recipe.dispatcher);
-  }
-  const std::string* mtp = text_of(request, "mtp");
-  if (mtp == nullptr) {
-    recipe.mtp = model.mtp_layers;
-    if (model.mtp_layers > 0) assume(recipe, "mtp=" + num(model.mtp_layers) + " (the model's own)");
-    return Nothing{};
-  }
-  constexpr std::int64_t kMostLayers = 64;
-  const auto layers = parse_count(*mtp, "--mtp");
-  if (!layers) return layers.error();
-  if (layers->get() > kMostLayers) return Error{"--mtp", num(layers->get()) + " layers", "0 to " + num(kMostLayers)};
-  recipe.mtp = model.mtp_layers = layers->get();
-  return Nothing{};
-}
 
 // Parallel sizes that were given, the others 1, dp filling the cluster.
 Status read_layout(const Request& request, const Cluster& cluster, const Stack& stack, bool experts, Recipe& recipe) {
@@ -233,6 +154,13 @@ Status plan_layout(const Request& request, Draft& draft) {
   return Nothing{};
 }
 
+// The batch that `plan` takes for this cluster, where the layout can share it out; else the nearest that it can.
+void set_shared_batch(const SetBatch& set_batch, const Cluster& cluster, bool given, Recipe& recipe) {
+  const Layout& l = recipe.layout;
+  recipe.global_batch = shared_batch(set_batch, recipe, cluster.gpus, given);
+  if (recipe.global_batch % (recipe.micro_batch * l.dp * (l.vpp > 1 ? l.pp : 1)) != 0) set_batch(recipe);
+}
+
 Status complete_layout(const Request& request, Draft& draft) {
   if (leaves_layout_open(request)) return plan_layout(request, draft);
   Recipe& recipe = draft.recipe;
@@ -247,25 +175,13 @@ Status complete_layout(const Request& request, Draft& draft) {
   if (Status s = read_layout(request, draft.cluster, *draft.stack, has_experts(*draft.model), recipe); !s)
     return s.error();
   if (Status s = read_layout_rest(request, *draft.stack, recipe); !s) return s.error();
-  (*set_batch)(recipe);
+  set_shared_batch(*set_batch, draft.cluster, batch_given, recipe);
   if (!*recompute) {
     const std::string why = choose_recompute(draft);
     assume(recipe, "recompute=" + recompute_text(recipe.recompute) + why);
   }
-  if (!batch_given)
-    assume(recipe, "global_batch=" + num(recipe.global_batch) +
-                       (text_of(request, "samples") == nullptr ? " (4 Mi tokens" : " (64 sequences") +
-                       ", to the nearest whole micro-batches)");
+  if (!batch_given) assume_batch(request, recipe);
   return check_tokens(recipe);
-}
-
-// What a config.json or a shape string left open. A catalogue's row leaves nothing open.
-void assume_shape(const Request& request, const Architecture& a, Recipe& recipe) {
-  const bool shape = !request.config && looks_like_shape(request.model);
-  for (const std::string& line : a.assumed) assume(recipe, line + " (--assume)");
-  if (!request.config && !shape) return;
-  for (const std::string& line : a.defaulted)
-    assume(recipe, line + (shape ? " (not in the shape string)" : " (not in config.json: the default of its class)"));
 }
 
 }  // namespace
@@ -289,53 +205,6 @@ Result<Catalogues> Catalogues::load(const std::map<std::string, std::string>& ov
   if (!run) return run.error();
   return Catalogues{std::move(machines).value(), std::move(models).value(), std::move(stacks).value(),
                     std::move(run).value()};
-}
-
-Result<Architecture> model_of(const Request& request, const Catalogues& catalogues) {
-  if (request.config) return read_hf_config(request.config->text, request.config->where, request.assume);
-  if (!request.assume.empty())
-    return Error{"--assume", "it completes a config.json, not a model known by name", "give the path of a config.json"};
-  if (looks_like_shape(request.model)) return read_shape(request.model, "MODEL");
-  return catalogues.models.find(request.model);
-}
-
-Result<Cluster> cluster_of(const Request& request, const Catalogues& catalogues) {
-  if (request.cluster) return cluster_from_toml(request.cluster->text, request.cluster->where, catalogues.machines);
-  if (request.on.empty()) return Error{"--on", "no cluster given", "e.g. --on 64xh100-sxm"};
-  return catalogues.machines.cluster(request.on);
-}
-
-Result<Draft> draft(const Request& request, const Catalogues& catalogues) {
-  if (Status s = check_keys(request); !s) return s.error();
-  Draft out;
-  auto architecture = model_of(request, catalogues);
-  if (!architecture) return architecture.error();
-  out.architecture = std::move(architecture).value();
-  auto cluster = cluster_of(request, catalogues);
-  if (!cluster) return cluster.error();
-  out.cluster = std::move(cluster).value();
-
-  Recipe& recipe = out.recipe;
-  for (const auto& [key, value] : request.keys) recipe.given.insert(key);
-  const auto stack = pick_stack(request, catalogues.stacks, out.architecture, out.cluster, recipe);
-  if (!stack) return stack.error();
-  out.stack = *stack;
-  recipe.stack = out.stack->name;
-  recipe.stack_generation = out.stack->generation;
-  const Result<GpuDefaults> here = with_gpu_defaults(request, *out.stack, out.cluster.gpu);
-  if (!here) return here.error();
-  for (const std::string& assumption : here->assumed) assume(recipe, assumption);
-  if (Status s = read_numerics(here->request, *out.stack, recipe); !s) return s.error();
-  if (Status s = read_sequence(request, out.architecture, recipe); !s) return s.error();
-  if (Status s = read_experts(request, *out.stack, out.cluster.gpu, out.architecture, recipe); !s) return s.error();
-
-  out.model = std::make_unique<Model>(build_model(out.architecture));
-  if (request.config) out.model->notes = out.architecture.notes;  // those of the catalogue: `models NAME`
-  if (!summarise(*out.model).params_total.valid())
-    return Error{"MODEL", "more than 2^53 parameters", "a smaller shape"};
-  if (Status s = read_run(request, catalogues.run, out.cluster, *out.model, recipe); !s) return s.error();
-  assume_shape(request, out.architecture, recipe);
-  return out;
 }
 
 Result<Problem> pose(const Request& request, const Catalogues& catalogues) {

@@ -14,6 +14,12 @@ namespace preflop {
 using SetBatch = std::function<void(Recipe&)>;
 Result<SetBatch> batch_rule(const Request& request, const Recipe& recipe, bool& given);
 
+// The batch of a cluster, whatever the layout: of what is given or assumed, the nearest that many layouts share out.
+// `recipe` is the one asked about, with the sizes that are given.
+std::int64_t shared_batch(const SetBatch& set_batch, Recipe recipe, std::int64_t gpus, bool given);
+// The line of recipe.assumed for a batch that was not given.
+void assume_batch(const Request& request, Recipe& recipe);
+
 // `draft` must outlive the question.
 Result<Question> ask(const Request& request, const Draft& draft);
 

@@ -49,7 +49,7 @@ Status read_precision(const Request& request, Recipe& recipe) {
     recipe.precision = "bf16";
     return Nothing{};
   }
-  std::vector<std::string> known = {"bf16", "fp16", "fp32"};
+  std::vector<std::string> known = unscaled_precision_names();
   for (const std::string& scaled : scaled_precision_names()) known.push_back(scaled);
   if (std::find(known.begin(), known.end(), *text) == known.end())
     return text::unknown_name("--precision", "precision", *text, known);

@@ -10,6 +10,7 @@
 
 #include "src/adapt/hf_config_reader.hpp"
 #include "src/adapt/shape_string.hpp"
+#include "src/base/decimal.hpp"
 #include "src/base/text.hpp"
 #include "src/base/units.hpp"
 
@@ -55,6 +56,14 @@ class ShapeReader {
     const auto text = given(key);
     if (!text) return std::nullopt;
     return number(key, *text, 1, ConfigReader::kMaxSize);
+  }
+  // Above 0 and up to `most`.
+  std::optional<double> real_if_given(std::string_view key, double most) {
+    const auto text = given(key);
+    if (!text) return std::nullopt;
+    if (const Result<double> n = parse_real(*text, place(key)); n && *n > 0 && *n <= most) return *n;
+    fail(key, "is " + text::quoted(*text), "valid: a number above 0, up to " + shortest(most));
+    return std::nullopt;
   }
   double dropout_or(std::string_view key, double fallback) {
     const auto text = given(key);

@@ -74,7 +74,10 @@ constexpr std::array kShapeKeys = std::to_array<std::string_view>({"layers",
                                                                    "ssm_chunk",
                                                                    "ssm_bias",
                                                                    "expert_latent",
-                                                                   "attention_gate"});
+                                                                   "attention_gate",
+                                                                   "rope_theta",
+                                                                   "rope_share",
+                                                                   "norm_eps"});
 
 constexpr std::array kActivations = {Word{"gelu", Activation::gelu}, Word{"relu", Activation::relu},
                                      Word{"relu2", Activation::relu2}, Word{"silu", Activation::silu},
@@ -142,6 +145,17 @@ void read_positions(ShapeReader& r, Architecture& a, LayerKind& kind, bool llama
     a.max_seq = r.size_if_given("seq");
     if (r.given("position_rows"))
       r.fail("position_rows", "is given, but positions are not learned", "valid: positions=learned");
+  }
+}
+
+// Nothing is counted by these: launch files say them.
+void read_shape_constants(ShapeReader& r, Architecture& a) {
+  a.rope_theta = r.real_if_given("rope_theta", Architecture::kMostTheta);
+  a.rope_share = r.real_if_given("rope_share", 1);
+  a.norm_eps = r.real_if_given("norm_eps", Architecture::kMostEps);
+  for (const char* key : {"rope_theta", "rope_share"}) {
+    if (r.given(key) && a.positions != Positions::rope)
+      r.fail(key, "is given, but positions are not rope", "valid: positions=rope");
   }
 }
 
@@ -237,9 +251,13 @@ Result<Architecture> build_shape(std::string_view base, const ShapeKeys& keys, s
   if (r.given("final_norm")) a.has_final_norm = r.flag_or("final_norm", true);
   read_biases(r, a, kind, llama);
   read_positions(r, a, kind, llama);
+  read_shape_constants(r, a);
   read_dropout(r, a, kind, llama);
   read_latent_shape(r, kind.attention);
   const ExpertLayers experts = read_expert_shape(r, kind.mlp);
+  if (experts.experts && std::max(experts.dense_first, experts.every - 1) >= layers)
+    r.fail(experts.dense_first >= layers ? "dense_first" : "experts_every", "leaves no layer with experts",
+           "valid: less than the " + std::to_string(layers) + " layers");
   read_mtp_shape(r, a);
   if (r.given("attention_gate")) kind.attention.gate = r.flag_or("attention_gate", false);
   if (r.given("pattern"))

@@ -4,8 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "src/adapt/gpu_defaults.hpp"
 #include "src/adapt/recipe_keys.hpp"
 #include "src/base/text.hpp"
+#include "src/model/plain_decoder.hpp"
+#include "src/stack/chip.hpp"
 #include "src/stack/optimizer.hpp"
 #include "src/stack/stack_reader.hpp"
 
@@ -24,7 +27,7 @@ bool any_given(const Request& request, std::initializer_list<std::string_view> k
 
 // Does a stack have what the model is made of, and everything that was asked for by name? A default stack that has not
 // gives way.
-bool serves(const Stack& stack, const Request& request, const Architecture& model) {
+bool serves(const Stack& stack, const Request& request, const Architecture& model, const Gpu& gpu) {
   const bool experts = std::any_of(model.layers.begin(), model.layers.end(),
                                    [](const LayerRun& run) { return run.kind.experts.has_value(); });
   if (experts && !stack.experts) return false;
@@ -33,6 +36,11 @@ bool serves(const Stack& stack, const Request& request, const Architecture& mode
     return !run.kind.state_space || has(stack.scans, name(run.kind.state_space->kind));
   });
   if (!scans) return false;
+  const std::string* precision = text_of(request, "precision");
+  // What this chip does not run is refused for that, and what it does run is offered.
+  const bool given = precision != nullptr && runs_precision(*precision, gpu);
+  const std::string used = given ? *precision : default_precision(gpu);
+  if (has(unscaled_precision_names(), used) && !has(stack.unscaled, used)) return false;
   const std::string* zero = text_of(request, "zero");
   if (zero != nullptr && zero->size() == 1 && !has(stack.zero_allowed, (*zero)[0] - '0')) return false;
   const std::string* kernel = text_of(request, "attention");
@@ -79,7 +87,7 @@ Result<const Stack*> pick_stack(const Request& request, const StackCatalogue& st
   for (const std::string& name :
        {wanted, std::string(kNearestStack), std::string(kFsdpStack), std::string(kLastStack)}) {
     const auto one = stacks.find(name);
-    if (!one || !serves(**one, request, model)) continue;
+    if (!one || !serves(**one, request, model, cluster.gpu)) continue;
     stack = one;
     break;
   }
@@ -90,6 +98,15 @@ Result<const Stack*> pick_stack(const Request& request, const StackCatalogue& st
                              (taken ? "" : " (" + wanted + ", the default here, " + why + ")"));
   }
   return stack;
+}
+
+Status runs_layers(const Stack& stack, const Architecture& model) {
+  if (!stack.plain_decoders || plain_decoder(model)) return Nothing{};
+  const bool experts = std::any_of(model.layers.begin(), model.layers.end(),
+                                   [](const LayerRun& run) { return run.kind.experts.has_value(); });
+  if (experts && !stack.experts) return Nothing{};  // said where a layout is checked
+  return Error{"--stack", stack.full_name() + " does not run the layers of " + model.name,
+               "a model of LLaMA's or Qwen2's layers, or another stack"};
 }
 
 }  // namespace preflop

@@ -11,5 +11,7 @@ namespace preflop {
 // recipe.assumed.
 Result<const Stack*> pick_stack(const Request& request, const StackCatalogue& stacks, const Architecture& model,
                                 const Cluster& cluster, Recipe& recipe);
+// Has it the layers of this model? Experts are left to check_legal.
+Status runs_layers(const Stack& stack, const Architecture& model);
 
 }  // namespace preflop

@@ -55,7 +55,7 @@ class Reader {
   static N number(const Parameter* p, std::string_view field) {
     return leaf<N>(plain_value(p), [&] {
       if (p == nullptr) return Origin{"none", "", "not in this stack", std::string(field)};
-      return Origin{"parameter", unit_of(p->unit), p->source, p->owner + ": " + p->field};
+      return Origin{p->field.c_str(), unit_of(p->unit), p->owner + ": " + p->source, {}};
     });
   }
 

@@ -84,6 +84,7 @@ Result<Explanation> explain(std::string_view term, const Analysed& analysed, con
     if (out.path.starts_with("memory.") && !e.memory.capacity) why = "the memory of this GPU is not known";
     if (analysed.recipe.tokens && out.path.starts_with("run."))
       why = !e.step ? missing_rates(analysed.recipe, cluster) : absent_in_run(out.path);
+    if (out.path == "memory.host_bytes_per_node") why = "nothing is kept on the hosts (--offload)";
     if (lacks_rates) why = missing_rates(analysed.recipe, cluster);
     if (lacks_tokens) why = "no --tokens are given";
     return Error{"TERM", std::string(term) + " is not known here: " + (why.empty() ? "the cluster has no rates" : why),

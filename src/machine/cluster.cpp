@@ -309,6 +309,9 @@ Result<Cluster> MachineCatalogue::cluster(std::string_view text) const {
   if (trimmed_text.size() > 200)
     return Error{std::string(kOn), "the cluster's text is longer than 200 bytes", kGrammar};
   const Spec spec = split(trimmed_text, *this);
+  if (trimmed_text.find(',') != std::string_view::npos)
+    return Error{std::string(kOn), text::quoted(trimmed_text) + " is more than one cluster",
+                 "one; plan compares several: --on A --on B"};
   if (spec.name.empty()) {
     return Error{std::string(kOn), fmt::format("{} names no GPU or platform", text::quoted(trimmed_text)), kGrammar};
   }

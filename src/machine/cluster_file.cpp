@@ -85,6 +85,20 @@ Result<Thing> base_of(const TomlTable& table, std::string_view key, Find&& find)
   return **found;
 }
 
+// A product that was measured above the peak is one of the two misread. GeForce cards run above their boost clock.
+Status measured_below_peak(const TomlTable& table, const Gpu& gpu) {
+  constexpr double kMost = 1.2;
+  for (const auto& [measured, peak] :
+       {std::pair("matmul_bf16_flops", "bf16_flops"), std::pair("matmul_fp8_flops", "fp8_flops"),
+        std::pair("matmul_fp4_flops", "fp4_flops")}) {
+    const Datum &fast = gpu.datum(measured), &most = gpu.datum(peak);
+    if (table.has(measured) && fast.value && most.value && *fast.value > kMost * *most.value)
+      return Error{table.where(measured), std::string(measured) + " is above " + peak,
+                   "what products reach, at most the dense peak of " + text::scientific(*most.value) + " FLOP/s"};
+  }
+  return Nothing{};
+}
+
 Result<Gpu> read_gpu(const TomlTable& root, const MachineCatalogue& catalogue) {
   const auto find = [&](const std::string& name) { return catalogue.gpu(name); };
   if (!root.has("gpu")) return Error{root.where(), "no gpu is given", "gpu = \"h100-sxm\", or a table [gpu]"};
@@ -99,6 +113,7 @@ Result<Gpu> read_gpu(const TomlTable& root, const MachineCatalogue& catalogue) {
     status = read_texts(
         *table, {{"name", &gpu->name}, {"vendor", &gpu->vendor}, {"arch", &gpu->arch}, {"memory", &gpu->memory}});
   }
+  if (status) status = measured_below_peak(*table, *gpu);
   if (!status) return status.error();
   if (table->has("name")) gpu->id = text::normalise_name(gpu->name);
   if (gpu->id.empty()) return Error{table->where("name"), "a name without a letter or digit", ""};

@@ -46,7 +46,7 @@ constexpr MachineField kPlatformFields[] = {
     {"gpus_per_node", FieldKind::number, 1, 1024},
     {"scaleup_domain", FieldKind::number, 1, 1e5},
     {"scaleup_bandwidth", FieldKind::bandwidth, 1e9, 1e13},
-    {"torus_axes", FieldKind::number, 1, 6},
+    {"torus_axes", FieldKind::number, 1, 3},
     {"nics_per_node", FieldKind::number, 1, 1024},
     {"nic_bandwidth", FieldKind::bandwidth, 1e8, 1e12},
     {"scaleout_bandwidth", FieldKind::bandwidth, 1e8, 1e12},

@@ -69,7 +69,7 @@ void stretch_band(EstimateOf<N>& out, const Analysed& a) {
       stack_owners(*a.stack, out.cluster.gpu), has_experts(*a.model) ? "band_high_full_moe" : "band_high_full_dense");
   if (slow == nullptr) return;
   const N end =
-      leaf<N>(slow->value, [&] { return Origin{"parameter", "", slow->source, slow->owner + ": " + slow->field}; });
+      leaf<N>(slow->value, [&] { return Origin{slow->field.c_str(), "", slow->owner + ": " + slow->source, {}}; });
   out.step->high =
       Seconds<N>(named(out.step->seconds.number() * end, "10 % of runs that fill the memory are slower", "s"));
 }

@@ -37,31 +37,40 @@ Seconds<N> ramp_cost(const Analysed& a, const Cluster& cluster, const StepEstima
   return Seconds<N>(extra * fixed);
 }
 
-// The recipe of a later phase: its sequence length with as many tokens a step, in the first layout that is legal and
-// fits of those with the same tp and pp and growing cp. Errors: none is or does.
-Result<Analysed> phase_recipe(const Analysed& a, const Cluster& cluster, const SequencePhase& phase) {
-  Recipe r = a.recipe;
-  r.seq = phase.seq;
-  r.micro_batch = 1;
-  const double tokens = static_cast<double>(a.recipe.seq) * static_cast<double>(a.recipe.global_batch);
-  r.global_batch = std::max<std::int64_t>(1, std::llround(tokens / static_cast<double>(phase.seq)));
+// With the recomputation given, what is legal and fits first of growing cp. Errors: nothing is or does, why the last
+// one is not.
+Result<Analysed> with_more_cp(const Analysed& a, const Cluster& cluster, Recipe r) {
   const std::int64_t ranks = r.layout.dp * r.layout.cp;
-  Error last{"--then-seq",
-             "no layout with tp " + std::to_string(r.layout.tp) + " and pp " + std::to_string(r.layout.pp) + " fits " +
-                 std::to_string(phase.seq) + " tokens",
+  const std::string sizes = "tp " + std::to_string(r.layout.tp) + " and pp " + std::to_string(r.layout.pp);
+  Error last{"--then-seq", "no layout with " + sizes + " fits " + std::to_string(r.seq) + " tokens",
              "shorter sequences, or more --tp or --pp"};
-  for (std::int64_t cp = a.recipe.layout.cp; cp <= ranks; ++cp) {
+  for (std::int64_t cp = r.layout.cp; cp <= ranks; ++cp) {
     if (ranks % cp != 0) continue;
     r.layout.cp = cp;
     r.layout.dp = ranks / cp;
     if (r.global_batch % r.layout.dp != 0) continue;
     Result<Analysed> now = analyse_recipe(*a.model, *a.stack, r);
     if (!now)
-      last = {"--then-seq", std::to_string(phase.seq) + " tokens: " + now.error().what, now.error().valid};
+      last = {"--then-seq", std::to_string(r.seq) + " tokens: " + now.error().what, now.error().valid};
     else if (memory_estimate<double>(*now, cluster).verdict != Verdict::no)
       return now;
   }
   return last;
+}
+
+// The recipe of a later phase: its sequence length with as many tokens a step, the same tp and pp, and cp as it needs;
+// where none fits, with everything recomputed. Errors: none is legal or fits.
+Result<Analysed> phase_recipe(const Analysed& a, const Cluster& cluster, const SequencePhase& phase) {
+  Recipe r = a.recipe;
+  r.seq = phase.seq;
+  r.micro_batch = 1;
+  const double tokens = static_cast<double>(a.recipe.seq) * static_cast<double>(a.recipe.global_batch);
+  r.global_batch = std::max<std::int64_t>(1, std::llround(tokens / static_cast<double>(phase.seq)));
+  Result<Analysed> out = with_more_cp(a, cluster, r);
+  if (out || r.recompute.kind == RecomputeKind::full) return out;
+  r.recompute = {RecomputeKind::full, 0, {}};
+  Result<Analysed> all = with_more_cp(a, cluster, r);
+  return all ? std::move(all) : std::move(out);
 }
 
 template <class N>

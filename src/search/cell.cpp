@@ -154,8 +154,9 @@ void Cells::look(std::uint64_t cell) {
 
 void Cells::neutral() {
   Layout& l = recipe_.layout;
-  l.vpp = question_.fixed("schedule") ? space_.vpp.front() : 1;
-  if (l.pp > 1 && l.vpp == 1 && needs_virtual_stages(*question_.stack, recipe_)) l.vpp = space_.vpp.back();
+  const bool interleaved = question_.fixed("schedule") && l.schedule == "interleaved";
+  const bool chunked = l.pp > 1 && (interleaved || needs_virtual_stages(*question_.stack, recipe_));
+  l.vpp = chunked ? space_.vpp.back() : question_.fixed("schedule") ? space_.vpp.front() : 1;
   l.ep = 1;
   l.etp = question_.stack->own_etp || space_.etp.size() == 1 ? space_.etp.front() : l.tp;
   l.hsdp = 0;

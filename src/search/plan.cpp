@@ -69,7 +69,7 @@ Result<LayoutChoice> best_layout(const Question& question) {
   const bool fits = !found.best.empty();
   const std::optional<Found>& second = found.tight ? found.tight : found.nearest;
   if (!fits && !second) {
-    if (!found.rejected.empty() && !of_layout(found.rejected.front())) return found.rejected.front().example;
+    if (!found.rejected.empty() && !of_layout(found.rejected.front().example)) return found.rejected.front().example;
     const std::string met =
         found.rejected.empty() ? "" : " (most often: " + found.rejected.front().example.text() + ")";
     return Error{

@@ -124,11 +124,11 @@ SearchResult Search::result() const {
   return out;
 }
 
-bool of_layout(const Reason& reason) {
+bool of_layout(const Error& error) {
   constexpr std::array<std::string_view, 12> kSizes = {"--on",   "--tp",   "--pp",           "--vpp",
                                                        "--cp",   "--ep",   "--etp",          "--dp",
                                                        "--zero", "--hsdp", "--global-batch", "--micro-batch"};
-  const std::string_view flag = reason.example.where;
+  const std::string_view flag = error.where;
   return !flag.starts_with("--") || std::find(kSizes.begin(), kSizes.end(), flag) != kSizes.end();
 }
 
@@ -138,7 +138,7 @@ namespace {
 
 // Where no layout is legal: sizes that the GPUs are no multiple of come last, for those that they are a multiple of are
 // illegal for another reason.
-int place(const Reason& reason) { return !of_layout(reason) ? 0 : reason.example.where == "--on" ? 2 : 1; }
+int place(const Reason& reason) { return !of_layout(reason.example) ? 0 : reason.example.where == "--on" ? 2 : 1; }
 
 }  // namespace
 

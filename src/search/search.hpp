@@ -41,7 +41,7 @@ struct Reason {
 };
 
 // Does it come from the sizes of a layout? Where no layout is legal, what does not is the reason that counts.
-bool of_layout(const Reason& reason);
+bool of_layout(const Error& error);
 // Not where a layout has another ordinal too: it is counted, last, and is no reason for anyone.
 bool is_refusal(const Reason& reason);
 

@@ -171,7 +171,7 @@ Space make_space(const Question& q) {
   out.etp = one_or(q.fixed("etp") || experts == 0, given.etp, std::move(etp));
   out.zero = one_or(q.fixed("zero"), given.zero, stack.zero_allowed);
   if (offload.optimizer > 0 && !q.fixed("zero")) std::erase(out.zero, 0);
-  out.hsdp = one_or(q.fixed("hsdp"), given.hsdp, shard_groups(q.cluster));
+  out.hsdp = one_or(q.fixed("hsdp") || stack.hsdp_allowed.empty(), given.hsdp, shard_groups(q.cluster));
   out.recompute = one_or(q.fixed("recompute"), q.recipe.recompute,
                          offload.activations > 0 ? policies_beside_offload(stack, offload) : policies(model, stack));
   if (!q.fixed("recompute")) {

@@ -178,6 +178,16 @@ Status check_stack(const Stack& stack, const Recipe& r) {
     for (int z : stack.zero_allowed) allowed.push_back(n(z));
     return Error{"--zero", on + " does not run stage " + n(l.zero), text::list(allowed)};
   }
+  // Where a stage shards nothing there are no groups either.
+  const auto grouped = [&](int zero) {
+    return std::find(stack.hsdp_allowed.begin(), stack.hsdp_allowed.end(), zero) != stack.hsdp_allowed.end();
+  };
+  if (l.hsdp > 0 && (stack.hsdp_allowed.empty() || (l.zero > 0 && !grouped(l.zero)))) {
+    std::vector<std::string> stages;
+    for (const int zero : stack.hsdp_allowed) stages.push_back("--zero " + n(zero));
+    return Error{"--hsdp", on + " shards over all ranks" + (stages.empty() ? "" : " at zero " + n(l.zero)),
+                 stages.empty() ? "leave it out" : text::list(stages)};
+  }
   const std::vector<std::string> precisions = stack.precision_names();
   if (std::find(precisions.begin(), precisions.end(), r.precision) == precisions.end())
     return Error{"--precision", on + " does not run " + r.precision, text::list(precisions)};

@@ -85,6 +85,7 @@ const char* name(AttentionKernel kernel) { return label_of(kKernels, kernel); }
 const char* name(LossKind kind) { return label_of(kLosses, kind); }
 std::vector<std::string> attention_kernel_names() { return labels(kKernels); }
 std::vector<std::string> loss_kind_names() { return labels(kLosses); }
+std::vector<std::string> unscaled_precision_names() { return {"bf16", "fp16", "fp32"}; }
 std::vector<std::string> scaled_precision_names() {
   return {"fp8-tensorwise", "fp8-delayed", "fp8-rowwise", "fp8-blockwise", "mxfp8", "nvfp4"};
 }

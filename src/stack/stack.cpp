@@ -144,7 +144,7 @@ const ScaledPrecision* Stack::precision(std::string_view precision_name) const {
 }
 
 std::vector<std::string> Stack::precision_names() const {
-  std::vector<std::string> out = {"bf16", "fp16", "fp32"};
+  std::vector<std::string> out = unscaled;
   for (const ScaledPrecision& p : precisions) out.insert(out.end(), p.names.begin(), p.names.end());
   return out;
 }

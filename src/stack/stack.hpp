@@ -149,6 +149,8 @@ struct Stack {
   std::string selective;  // the segment that `--recompute selective` means; empty: it has none
 
   std::vector<int> zero_allowed;
+  std::vector<int> hsdp_allowed = {1, 2, 3};  // stages that it can shard in groups, replicated beyond
+  std::vector<std::string> unscaled = {"bf16", "fp16", "fp32"};  // precisions of products without scales
   int zero_default = 0;
   bool sp_default = false;  // sequence parallelism whenever tp > 1
   bool compile_default = false;
@@ -168,6 +170,7 @@ struct Stack {
   std::vector<RecomputeLayers> recompute_layers;  // which parts of its layers it can recompute in full, beside all
   std::vector<std::string> chips;                 // beginnings of architectures that it runs on; empty: all but TPUs
   bool experts = true;                            // false: what its expert layers keep is not built yet
+  bool plain_decoders = false;                    // true: it runs plain decoders alone (src/model/plain_decoder.hpp)
   std::vector<std::string> scans;                 // of state spaces that it runs (name(ScanKind)); empty: not built
   bool sp_allowed = true;                         // false: it knows no sequence parallelism
   bool cp_allowed = true;                         // false: it knows no context parallelism

@@ -230,6 +230,7 @@ Status read_choices(const TomlTable& table, Stack& stack) {
 // What it can do at all; a list of every key is in read_legal.
 Status read_abilities(const TomlTable& table, Stack& stack) {
   const std::pair<const char*, bool*> abilities[] = {{"experts", &stack.experts},
+                                                     {"plain_decoders", &stack.plain_decoders},
                                                      {"sp", &stack.sp_allowed},
                                                      {"cp", &stack.cp_allowed},
                                                      {"tp", &stack.tp_allowed},
@@ -244,11 +245,27 @@ Status read_abilities(const TomlTable& table, Stack& stack) {
   return Nothing{};
 }
 
+// A list of ZeRO stages.
+Status read_stages(const TomlTable& table, const char* key, int least, std::vector<int>& out) {
+  const auto stages = table.find<std::vector<std::int64_t>>(key);
+  if (!stages) return stages.error();
+  if (!stages->has_value()) return Nothing{};
+  for (const std::int64_t stage : **stages) {
+    if (stage < least || stage > 3)
+      return bad(table, key, "no ZeRO stage " + std::to_string(stage), least > 0 ? "1, 2 or 3" : "0, 1, 2 or 3");
+  }
+  out.assign((*stages)->begin(), (*stages)->end());
+  return Nothing{};
+}
+
 Status read_legal(const TomlTable& table, Stack& stack) {
   if (Status s = table.only_keys({"zero",
                                   "schedules",
                                   "attention",
+                                  "hsdp",
+                                  "precisions",
                                   "experts",
+                                  "plain_decoders",
                                   "scans",
                                   "uneven_stages",
                                   "stage_layouts",
@@ -278,13 +295,12 @@ Status read_legal(const TomlTable& table, Stack& stack) {
     return s;
   if (Status s = read_offload(table, stack); !s) return s;
   if (Status s = read_software(table, stack); !s) return s;
-  if (const auto v = table.find<std::vector<std::int64_t>>("zero"); !v)
-    return v.error();
-  else if (v->has_value())
-    stack.zero_allowed.assign((*v)->begin(), (*v)->end());
-  for (int zero : stack.zero_allowed) {
-    if (zero < 0 || zero > 3) return bad(table, "zero", "no ZeRO stage " + std::to_string(zero), "0, 1, 2 or 3");
-  }
+  if (Status s = read_stages(table, "zero", 0, stack.zero_allowed); !s) return s;
+  if (Status s = read_stages(table, "hsdp", 1, stack.hsdp_allowed); !s) return s;
+  if (Status s =
+          read_words(table, "precisions", "unscaled precision", unscaled_precision_names(), stack.unscaled, true);
+      !s)
+    return s;
   if (Status s = read_words(table, "schedules", "schedule", schedule_names(), stack.schedules); !s) return s;
   if (Status s = read_abilities(table, stack); !s) return s;
   if (Status s = read_words(table, "dispatchers", "dispatcher", dispatcher_names(), stack.dispatchers, true); !s)

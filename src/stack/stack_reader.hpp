@@ -31,6 +31,7 @@ std::vector<std::string> schedule_names();
 std::vector<std::string> dispatcher_names();
 std::vector<std::string> cuda_graph_parts();
 std::vector<std::string> optimizer_implementation_names();
+std::vector<std::string> unscaled_precision_names();
 std::vector<std::string> scaled_precision_names();
 
 }  // namespace preflop

@@ -134,15 +134,32 @@ std::vector<BlockRun> all_blocks(const Model& model, const Convention& c) {
   return out;
 }
 
+// "2 x b 1 x s 4096 x h 4096": forward FLOPs as a product of sizes, of attention for a visible key. Fused attention is
+// two products, over the keys' and the values' dimension.
+std::string multiplied(const WorkItem& w) {
+  const double each = w.kind == Kind::scan ? w.forward_flops / w.volume.elements.real() : 2;
+  const std::string start = text::fixed(each, 0) + " x ";
+  if (!w.attention || w.per_key <= each * w.volume.elements.real()) return start + w.volume.text();
+  Volume rest = w.volume;
+  const auto end = rest.factors.begin() + rest.size;
+  const auto dim =
+      std::find_if(rest.factors.begin(), end, [](const Volume::Factor& f) { return f.axis == Axis::value_dim; });
+  if (dim == end) return text::fixed(w.per_key, 0);
+  const double values = dim->extent.real() / static_cast<double>(dim->divisor);
+  const double keys = values * (w.per_key / (each * w.volume.elements.real()) - 1);
+  std::copy(dim + 1, end, dim);
+  --rest.size;
+  return start + rest.text() + " x (head dim " + text::fixed(keys, 0) + " + value dim " + text::fixed(values, 0) + ")";
+}
+
 template <class N>
 N flops_leaf(const WorkItem& w, double per_token, double passes, double layers, double visible) {
   std::string label;
   std::string factors;
   if constexpr (is_traced<N>) {
     label = std::string(name(w.tag));
-    const double each = w.kind == Kind::scan ? w.forward_flops / w.volume.elements.real() : 2;
     factors =
-        text::fixed(each, 0) + " x " + w.volume.text() +
+        multiplied(w) +
         (w.attention ? " x visible keys " +
                            text::fixed(visible, visible == static_cast<double>(static_cast<long long>(visible)) ? 0 : 1)
                      : "") +

@@ -136,6 +136,12 @@ std::string moments_text(const MemoryEstimate<double>& m) {
   return wrapped;
 }
 
+std::string host_text(const MemoryEstimate<double>& m) {
+  if (!m.host) return "";
+  return "  In the memory of a host: " + text::gib(m.host->number()) +
+         (m.host_capacity ? " of " + text::gib(m.host_capacity->number()) : "") + " a node.\n";
+}
+
 std::string compute_text(const Estimate& e) {
   const ComputeEstimate<double>& c = e.compute;
   const auto flops = [](const FlopsPerToken<double>& f) { return text::scientific(f.number(), 4); };
@@ -171,7 +177,7 @@ std::string breakdown_text(const StepEstimate<double>& s) {
 
 // Where 100 points of the peak go: useful work, then every loss by its share of the step. What products and
 // attention take beyond their useful FLOPs at peak is theirs.
-std::string waterfall_text(const StepEstimate<double>& s) {
+std::string waterfall_text(const StepEstimate<double>& s, const ComputeEstimate<double>& c) {
   const auto points = [&](Lost lost) {
     const auto& part = s.breakdown[static_cast<int>(lost)];
     return part ? 100 * part->number() / s.seconds.number() : 0.0;
@@ -200,7 +206,12 @@ std::string waterfall_text(const StepEstimate<double>& s) {
   for (const auto& [lost, label] : losses) {
     if (lost >= kLeast) out += ", " + text::fixed(lost, 1) + " " + label;
   }
-  if (kernels < 0) out += "; " + s.mfu_convention + " counts " + text::fixed(-kernels, 1) + " that a causal mask skips";
+  // Long sequences: attention over all keys is counted, half of it computed.
+  constexpr double kMuch = 0.25;
+  const double attention = c.attention.number() / c.model.number();
+  if (c.convention == "palm" && (kernels < 0 || attention > kMuch))
+    out += "; " + c.convention + " counts " + text::fixed(useful * attention / 2, 1) +
+           " of the useful ones for keys that a causal mask skips";
   std::string wrapped;
   for (const std::string& line : text::wrapped(out + ".", text::kColumns - 2)) wrapped += "  " + line + "\n";
   return wrapped;
@@ -223,7 +234,7 @@ std::string step_text(const Estimate& e) {
          text::count(std::round(s.tokens_per_second_per_gpu.number())) + " per GPU; MFU " +
          text::percent(s.mfu.number()) + " (" + s.mfu_convention + ") of " + text::scientific(s.peak.number(), 4) +
          " FLOP/s dense\n";
-  return predicted ? out + breakdown_text(s) + waterfall_text(s) : out;
+  return predicted ? out + breakdown_text(s) + waterfall_text(s, e.compute) : out;
 }
 
 // What changes the verdict most comes first.
@@ -305,7 +316,7 @@ std::string estimate_text(const Estimate& e, const TextOptions& options) {
   if (options.brief) return first_line(e) + limits_text(e);
   std::string out =
       first_line(e) + "\n" + recipe_text(e) + "\nMemory per GPU, GiB, at the fullest moment of each stage\n";
-  out += memory_table(e.memory, options.everything) + moments_text(e.memory) + way_out_text(e);
+  out += memory_table(e.memory, options.everything) + moments_text(e.memory) + host_text(e.memory) + way_out_text(e);
   return out + compute_text(e) + step_text(e) + run_text(e) + assumed_text(e, options.everything) +
          changes_text(options.changes) + warnings_text(e);
 }

@@ -73,6 +73,17 @@ int precedence(const TraceNode& n) {
   return n.op == Made::add || n.op == Made::subtract ? 1 : is_arithmetic(n) ? 2 : 3;
 }
 
+// Among the terms, once more or for the first time.
+void count(const TraceNode& term, std::vector<TermGroup>& terms, Signatures& signatures) {
+  const std::uint64_t mine = signatures.of(term);
+  const auto same =
+      std::find_if(terms.begin(), terms.end(), [&](const TermGroup& g) { return signatures.of(*g.node) == mine; });
+  if (same != terms.end())
+    ++same->count;
+  else
+    terms.push_back({&term, 1});
+}
+
 class Writer {
  public:
   Writer(Formula& out, Signatures& signatures) : out_(out), signatures_(signatures) {}
@@ -101,10 +112,32 @@ class Writer {
       return both(")");
     }
     if (!is_arithmetic(n)) return operand(n);
+    if (n.op == Made::add) return chain(n);
     static constexpr std::string_view kSign[] = {"", " + ", " - ", " x ", " / "};
     side(*n.inputs[0], precedence(n), false);
     both(kSign[static_cast<int>(n.op)]);
     side(*n.inputs[1], precedence(n), n.op == Made::subtract || n.op == Made::divide);
+  }
+
+  // Additions of additions are one sum, its equal terms counted: layers of two kinds that take turns are two terms.
+  void chain(const TraceNode& n) {
+    std::vector<TermGroup> terms;
+    addends(n, terms);
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      if (i > 0) both(" + ");
+      const bool many = terms[i].count > 1;
+      if (many) both(std::to_string(terms[i].count) + " x ");
+      side(*terms[i].node, many ? 2 : 1, false);
+    }
+  }
+
+  void addends(const TraceNode& n, std::vector<TermGroup>& out) {
+    for (const TracePtr& input : n.inputs) {
+      if (label(*input).empty() && body(*input).op == Made::add)
+        addends(body(*input), out);
+      else
+        count(*input, out, signatures_);
+    }
   }
 
   void side(const TraceNode& n, int outer, bool strict) {
@@ -152,15 +185,7 @@ std::uint64_t Signatures::of(const TraceNode& node) {
 
 std::vector<TermGroup> grouped_inputs(const TraceNode& node, Signatures& signatures) {
   std::vector<TermGroup> out;
-  for (const TracePtr& input : node.inputs) {
-    const std::uint64_t mine = signatures.of(*input);
-    const auto same =
-        std::find_if(out.begin(), out.end(), [&](const TermGroup& g) { return signatures.of(*g.node) == mine; });
-    if (same != out.end())
-      ++same->count;
-    else
-      out.push_back({input.get(), 1});
-  }
+  for (const TracePtr& input : node.inputs) count(*input, out, signatures);
   std::stable_sort(out.begin(), out.end(), [](const TermGroup& a, const TermGroup& b) {
     return a.node->value * static_cast<double>(a.count) > b.node->value * static_cast<double>(b.count);
   });

@@ -55,7 +55,7 @@ WhyNot why_not(const Plan& asked, const Plan& best, const std::vector<std::strin
     const auto terms = memory_differences(*out.best, *out.asked);
     if (!terms.empty())
       out.because +=
-          "; " + terms.front().name + " take " + text::gib(terms.front().b) + " against " + text::gib(terms.front().a);
+          "; " + terms.front().name + ": " + text::gib(terms.front().b) + " against " + text::gib(terms.front().a);
     return out;
   }
   out.verdict = WhyNot::Verdict::illegal;

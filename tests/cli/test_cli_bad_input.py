@@ -78,6 +78,21 @@ class BadInput(Refusals):
         self.refused(["validate", "--explain", "zzzzzz"], "such as")
         self.refused(["estimate", "llama3-8b", "--on", "8xh100-sxm", "--mfu", "40@foo"], "'foo'", "palm")
         self.refused(["gpus", "foo"], "preflop gpus")
+        self.refused(["plan", "llama3-8b", "--on", "64xb200,128xh100-sxm"], "more than one cluster", "--on A --on B")
+        self.refused(["models", "configs/gpt2.json"], "no name", "preflop estimate")
+        self.refused(["estimate", "llama3-8b", "--on", "8xh100-sxm", "-o", "x.pdf"], ".html or .md")
+        self.refused(["plan", "llama3-8b", "--on", "8xh100-sxm", "-o", "x.pdf"], "ends in .json or .txt")
+        self.refused(["explain", "memory.host_bytes_per_node", "llama3-8b", "--on", "8xh100-sxm"], "--offload")
+        shape = "llama:layers=4,hidden=512,heads=8,vocab=32000,ffn=1024,experts=8,top_k=2,expert_ffn=512,"
+        for key in ("dense_first=4", "experts_every=5"):
+            self.refused(["estimate", shape + key, "--on", "8xh100-sxm"], "no layer with experts", "less than the 4")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "c.toml")
+            for gpu, platform, word in (('matmul_bf16_flops = "90000 TFLOP/s"', "", "matmul_bf16_flops is above bf16_flops"),
+                                        ("", '[platform]\nbase = "dgx-h100"\ntorus_axes = 5\n', "torus_axes")):
+                with open(path, "w", encoding="utf-8") as out:
+                    out.write(f'gpus = 8\n[gpu]\nbase = "h100-sxm"\n{gpu}\n{platform}')
+                self.refused(["estimate", "llama3-8b", "--on", path], "c.toml:", word)
 
     def test_help_lists_the_formats_that_are_written(self):
         for command in ("plan", "why-not", "explain", "mfu"):
@@ -139,7 +154,7 @@ class BadInput(Refusals):
         self.refused(ESTIMATE + ["--tp="], "empty")
         self.refused(ESTIMATE + ["--json=3"], "takes no value")
         self.refused(ESTIMATE + ["-o", "x.txt", "--json"], "-o")
-        self.refused(ESTIMATE + ["-o", "x.foo"], ".json or .txt")
+        self.refused(ESTIMATE + ["-o", "x.foo"], ".json, .txt, .svg")
         self.refused(ESTIMATE + ["--assume", "foo"], "key=value")
 
     def test_what_is_missing_or_later(self):

@@ -143,6 +143,24 @@ class Offers(unittest.TestCase):
         given = self.plan("llama3-8b", "--on", "64..128xh100-sxm", "--stack", "torchtitan")
         self.assertFalse(any("stack" in n for n in given["notes"]))
 
+    def test_a_default_gives_way_to_a_stack_that_runs_what_is_asked_for(self):
+        job = ("llama3-8b", "--on", "64xb200")
+        for words in ("--zero 1", "--precision fp8-blockwise", "--offload optimizer", "--moment-dtype fp8",
+                      "--cuda-graph full_iteration", "--cp-comm a2a", "--recompute mlp", "--attention cudnn"):
+            for command in ("estimate", "plan"):
+                with self.subTest(words=words, command=command):
+                    code, text, err = run(command, *job, *words.split(), "--json")
+                    self.assertEqual(code, 0, err + text[:300])
+                    out = json.loads(text)
+                    recipe = (out["plans"][0] if command == "plan" else out)["recipe"]
+                    self.assertEqual(recipe["stack"].split("@")[0], "megatron")
+                    self.assertTrue(any("torchtitan, the default here" in line for line in recipe["assumed"]))
+        scans = json.loads(run("estimate", "qwen3-next-80b-a3b", "--on", "64xh100-sxm", "--json")[1])
+        self.assertEqual(scans["recipe"]["stack"].split("@")[0], "textbook")
+        # What no stack runs is refused as the default refuses it.
+        self.assertEqual(run("estimate", *job, "--recompute", "banana")[0], 2)
+        self.assertEqual(run("estimate", *job, "--stack", "torchtitan", "--recompute", "mlp")[0], 2)
+
     def test_what_another_stack_gains_alone_is_said(self):
         said = re.compile(r"(\S+) alone is given (\S+), on which its best plan takes ([0-9.]+) % less time for a token: preflop (.*)\.$")
         lines = 0

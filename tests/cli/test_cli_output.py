@@ -160,6 +160,46 @@ class Output(unittest.TestCase):
                 self.assertEqual(tree["value"], value)
                 self.assertEqual(tree["tree"]["value"], value)
 
+    def test_utilisation_of_long_sequences_says_what_a_mask_skips(self):
+        job = ["estimate", "llama3-8b", "--on", "64xh100-sxm", "--stack", "megatron", "--tp", "8", "--cp", "8"]
+        for seq, said in (("1048576", True), ("131072", True), ("8192", False)):
+            text = " ".join(self.text(*job, "--seq", seq, "--recompute", "full").split())
+            self.assertEqual("of the useful ones for keys that a causal mask skips" in text, said, seq)
+
+    def test_products_of_sizes_multiply_out(self):
+        def leaves(tree):
+            if "FLOP" in tree.get("unit", "") and " / tokens x " in tree.get("detail", ""):
+                yield tree["detail"], tree["value"]
+            for part in tree.get("inputs", []):
+                yield from leaves(part)
+
+        def number(factor):
+            inner = re.fullmatch(r"\((.*)\)", factor)
+            if inner:
+                return sum(map(number, inner.group(1).split(" + ")))
+            value, _, by = re.search(r"[0-9.]+(/[0-9]+)?", factor).group(0).partition("/")
+            return float(value) / float(by or 1)
+
+        seen = set()
+        for job in ("llama3-8b --on 8xh100-sxm", "deepseek-v3 --on 64xh100-sxm --ep 8 --stack megatron",
+                    "gpt-oss-120b --on 64xh100-sxm --ep 8 --stack megatron",
+                    "nemotron-h-8b --on 8xh100-sxm --stack megatron",
+                    "qwen3-next-80b-a3b --on 64xh100-sxm --stack textbook",
+                    "llama3-8b --on 8xh100-sxm --stack textbook --recompute full --seq 4096",
+                    "deepseek-v2-lite --on 8xh100-sxm --stack textbook"):
+            words = job.split()
+            seq = words[words.index("--seq") + 1] if "--seq" in words else None
+            for term in ("model", "hardware"):
+                out = self.json("explain", "compute.flops_per_token." + term, *words)
+                tokens = float(seq or self.json("estimate", *words)["recipe"]["seq"])
+                for detail, value in leaves(out["tree"]):
+                    product = 1 / tokens
+                    for factor in detail.replace(" / tokens", "").split(" x "):
+                        product *= number(factor)
+                    self.assertAlmostEqual(product / value, 1, places=3, msg=(job, detail, value))
+                    seen.add(detail.split(" / ")[0])
+        self.assertGreater(len(seen), 30)
+
     def test_every_listed_term_has_a_line(self):
         terms = self.json("explain", "--list")["terms"]
         self.assertGreater(len(terms), 50)

@@ -57,6 +57,8 @@ JOBS = (
     "llama3-8b --on 16xh100-sxm --stack nanotron",
     "llama3-8b --on 16xh100-sxm --samples 100000 --mean-length 400 --packing on",
     "llama3-8b --on 16xtpu-v5p",
+    "llama3-70b --on 16xb300 --tokens 1T --then-seq 131072:10B",
+    "llama3-70b --on 128xh100-sxm --tokens 1T --batch-ramp 128:64:300000 --checkpoint-every 1h",
     "gpt2-xl --on 1xh100-sxm --optimizer adamw-8bit",
     "mixtral-8x7b --on 64xh100-sxm",
     "qwen3-235b-a22b --on 72xgb300",
@@ -146,7 +148,7 @@ class Sayings(unittest.TestCase):
                 less = 100 * (1 - e["step"]["seconds"] / best["step"]["seconds"])
                 self.assertIn(f"{less:.1f} % less", line)
         # Opened, a plan is at least as fast as its best layout in the precision that is named.
-        for model, on in (("llama3-70b", "256xh100-sxm"), ("llama3-8b", "64xh100-sxm")):
+        for model, on in (("llama3-70b", "256xh100-sxm"), ("llama3-8b", "64xb200")):
             shut = plan_of(model, "--on", on, "--top", "1")
             opened = plan_of(model, "--on", on, "--open", "precision", "--top", "1")
             line = [w for w in shut["opened_would_gain"] if "--open" in w][0]

@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import tempfile
 import unittest
 
 PREFLOP = os.environ["PREFLOP"]
@@ -65,6 +66,34 @@ class WhyNot(unittest.TestCase):
         self.assertIn("--budget $1,000", json.loads(run(*asked, "--budget", "1000", "--json").stdout)["misses"])
         self.assertIn("--budget $1,000", " ".join(run(*asked, "--budget", "1000").stdout.split()))
         self.assertEqual(json.loads(run(*asked, "--budget", "20M$", "--json").stdout)["misses"], "")
+
+    def test_a_plan_that_cannot_go_through_the_run_is_none(self):
+        run_asked = ("--tokens", "1T", "--checkpoint-every", "1s")
+        estimated = run("estimate", "llama3-8b", "--on", "64xh100-sxm", *run_asked)
+        self.assertEqual(estimated.returncode, 2, estimated.stdout)
+        done = run("plan", "llama3-8b", "--on", "64xh100-sxm", *run_asked)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("--checkpoint-every: a save takes", done.stderr)
+        beside = run("plan", "llama3-8b", "--on", "64xh100-sxm", "--on", "8xb200", "--tokens", "1T", "--then-seq",
+                     "4194304:10B")
+        self.assertEqual(beside.returncode, 0, beside.stderr)
+        self.assertIn("8xb200 is left out: --then-seq", beside.stdout.replace("\n", " "))
+
+    def test_a_host_that_is_short_is_said(self):
+        cluster = 'gpus = 16\n[gpu]\nbase = "b300"\n[platform]\nbase = "dgx-b300"\nhost_bytes = "{}"\n'
+        job = ("llama3.1-405b", "--offload", "optimizer", "--stack", "megatron")
+        with tempfile.TemporaryDirectory() as folder:
+            short, long = os.path.join(folder, "short.toml"), os.path.join(folder, "long.toml")
+            for path, size in ((short, "1 TiB"), (long, "4 TiB")):
+                with open(path, "w", encoding="utf-8") as out:
+                    out.write(cluster.format(size))
+            done = run("plan", *job, "--on", short, "--allow-tight")
+            self.assertEqual(done.returncode, 3, done.stdout)
+            self.assertIn("short of host memory by", done.stdout.replace("\n ", ""))
+            self.assertNotIn("tightly", done.stdout)
+            why = run("why-not", *job, "--on", short, "--tp", "8", "--pp", "2").stdout
+            self.assertIn("short of host memory by", why.replace("\n", " "))
+            self.assertIn("GiB of 4096.0 GiB a node", run("estimate", *job, "--on", long, "--tp", "8", "--pp", "2").stdout)
 
 
 if __name__ == "__main__":

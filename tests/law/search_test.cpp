@@ -80,6 +80,9 @@ Drawn draw(const Stack& s, bool with_experts, bool played) {
   if (played && plays(s)) {
     r.layout.schedule = one_of<std::string>({"zb-h1", "zb-1p", "zb-2p"});
     r.given.insert("schedule");
+  } else if (pick(0, 3) == 0) {  // whatever it asks of the axes that are left open
+    r.layout.schedule = one_of(s.schedules);
+    r.given.insert("schedule");
   }
   if (coin()) r.offload = draw_offload(r, s);
   const auto has = [&](const char* word) { return std::count(s.software.begin(), s.software.end(), word) > 0; };

@@ -21,7 +21,7 @@ struct Parameters {
 };
 
 i64 optimizer_bytes(const std::string& optimizer, Dtype moment, int zero = 0, i64 dp = 1) {
-  const Stack& s = stack("megatron");
+  const Stack& s = stack("textbook");  // which runs them all
   Recipe r = recipe_for(s, 64);
   r.optimizer = optimizer;
   r.master_dtype = Dtype::none;

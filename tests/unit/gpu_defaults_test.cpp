@@ -127,8 +127,8 @@ TEST(GpuDefaults, TheRefusalSaysWhatRunsThere) {
   const auto hopper = posed("1xh100-sxm", "megatron", {{"precision", "mxfp8"}});
   ASSERT_FALSE(hopper.ok());
   EXPECT_EQ(hopper.error().text(),
-            "--precision: mxfp8 does not run on h100-sxm (sm90); bf16, fp16, fp32, fp8-delayed, fp8-tensorwise, "
-            "fp8-rowwise or fp8-blockwise");
+            "--precision: mxfp8 does not run on h100-sxm (sm90); bf16, fp16, fp32, fp8-delayed, fp8-tensorwise "
+            "or fp8-blockwise");
   const auto unknown = posed("1x80GB", "megatron", {{"precision", "mxfp8"}});  // a capacity, and no chip
   EXPECT_TRUE(unknown.ok()) << unknown.error().text();
 }

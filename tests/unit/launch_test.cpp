@@ -98,8 +98,8 @@ TEST(Launch, MegatronFsdpAsksForConnectionsAndACheckpointFormatOfItsOwn) {
 }
 
 TEST(Launch, MegatronRefusesByNameWhatItHasNoOptionFor) {
-  for (const auto& [keys, what] : {std::pair{Keys{{"stack", "megatron"}, {"optimizer", "adamw-8bit"}}, "adamw-8bit"},
-                                   std::pair{Keys{{"stack", "megatron"}, {"optimizer", "adafactor"}}, "adafactor"}}) {
+  for (const auto& [keys, what] : {std::pair{Keys{{"stack", "textbook"}, {"optimizer", "adamw-8bit"}}, "adamw-8bit"},
+                                   std::pair{Keys{{"stack", "textbook"}, {"optimizer", "adafactor"}}, "adafactor"}}) {
     const std::string text = written("megatron", "llama3-8b", "8xh100-sxm", keys);
     EXPECT_TRUE(text.starts_with("refused") && says(text, what)) << text;
   }
@@ -323,13 +323,11 @@ TEST(Launch, ScaledPrecisionsAreSaidOrRefused) {
   const std::tuple<const char*, const char*, const char*, const char*> cases[] = {
       {"torchtitan", "megatron-fsdp", "fp8-tensorwise", "refused"},
       {"torchtitan", "megatron-fsdp", "fp8-blockwise", "refused"},
-      {"torchtitan", "megatron-fsdp", "fp8-rowwise", "recipe_name=\"rowwise\""},
+      {"torchtitan", "torchtitan", "fp8-rowwise", "recipe_name=\"rowwise\""},
       {"accelerate", "megatron-fsdp", "fp8-tensorwise", "fp8_backend: ao"},
       {"accelerate", "megatron-fsdp", "fp8-delayed", "fp8_backend: te"},
-      {"accelerate", "megatron-fsdp", "fp8-rowwise", "refused"},
+      {"accelerate", "torchtitan", "fp8-rowwise", "refused"},
       {"accelerate", "megatron-fsdp", "mxfp8", "refused"},
-      {"megatron", "megatron-fsdp", "fp8-rowwise", "refused"},
-      {"megatron-bridge", "megatron-fsdp", "fp8-rowwise", "refused"},
       {"deepspeed", "megatron-fsdp", "mxfp8", "refused"},
       {"nanotron", "megatron", "mxfp8", "refused"},
       {"slurm", "megatron-fsdp", "mxfp8", "precision=mxfp8"}};

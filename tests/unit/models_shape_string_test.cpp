@@ -83,6 +83,9 @@ TEST(ShapeString, EveryKeyChangesSomething) {
                             "mtp=1,counted=main+mtp",
                             "mtp=2,mtp_shared=true,counted=main+mtp",
                             "attention_gate=true",
+                            "positions=rope,rope_theta=1000",
+                            "positions=rope,rope_share=0.5",
+                            "norm_eps=0.5",
                             "experts=4,top_k=2,expert_ffn=10,expert_latent=16",
                             "pattern=*-*-*-*-",
                             "pattern=MMMMMMMa,ssm_heads=4,ssm_dim=8,ssm_state=16",
@@ -93,7 +96,9 @@ TEST(ShapeString, EveryKeyChangesSomething) {
     const Result<Architecture> a = read_shape(base + "," + setting, "MODEL");
     ASSERT_TRUE(a.ok()) << a.error().text();
     const bool same = a->layers.size() == plain.layers.size() && a->layers.front().kind == plain.layers.front().kind &&
-                      a->max_seq == plain.max_seq && a->embedding_dropout == plain.embedding_dropout &&
+                      a->max_seq == plain.max_seq && a->rope_theta == plain.rope_theta &&
+                      a->rope_share == plain.rope_share && a->norm_eps == plain.norm_eps &&
+                      a->embedding_dropout == plain.embedding_dropout &&
                       oracle::parameters(*a) == oracle::parameters(plain);
     EXPECT_FALSE(same) << setting;
     for (const std::string& key : shape_keys()) {

@@ -12,6 +12,7 @@
 #include "src/run/estimate.hpp"
 #include "src/view/explain_text.hpp"
 #include "src/view/json.hpp"
+#include "src/view/trace_tree.hpp"
 
 namespace preflop {
 namespace {
@@ -100,6 +101,23 @@ void expect_references(const nlohmann::json& node, std::set<std::int64_t>& ids) 
   }
   if (!node.contains("inputs")) return;
   for (const nlohmann::json& input : node["inputs"]) expect_references(input, ids);
+}
+
+TEST(Explain, EqualTermsOfASumAreCounted) {
+  const Traced two = leaf<Traced>(2, [] { return Origin{"a", "s", "here", {}}; });
+  const Traced three = leaf<Traced>(3, [] { return Origin{"b", "s", "there", {}}; });
+  const Traced sum = two * three + three + (two * three + three) + two;
+  Signatures signatures;
+  const Formula f = formula(*sum.node(), signatures);
+  EXPECT_EQ(f.names, "2 x a x b + 2 x b + a");
+  EXPECT_EQ(f.operands.size(), 2U);
+  const Traced product = (two + three + two) * three;
+  EXPECT_EQ(formula(*product.node(), signatures).names, "(2 x a + b) x b");
+  // Layers of two kinds that take turns: two terms, not a term for every layer.
+  const Problem p = problem(R"({"model": "nemotron-h-8b", "on": "8xh100-sxm", "stack": "megatron"})");
+  const Result<Explanation> e = explain("step.breakdown.gemm", p.analysed, p.cluster);
+  ASSERT_TRUE(e.ok());
+  EXPECT_LT(explain_text(*e, false).size(), 20'000U);
 }
 
 TEST(Explain, WhatIsSharedIsWrittenOnce) {

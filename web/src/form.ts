@@ -129,16 +129,18 @@ function cluster(app: App): HTMLElement {
 
 // A file: a config.json, a launch script, a configuration, or an earlier result.
 async function readFile(app: App, name: string, text: string): Promise<void> {
-  const found = await app.engine.ask<{ request: Request }>({ call: "read", name, text });
-  const note = document.getElementById("file-note");
-  if (found.error) {
-    if (note) note.textContent = found.error;
-    return;
-  }
+  const found = await app.engine.ask<{ request: Request; not_read?: string[] }>({ call: "read", name, text });
+  const say = (words: string): void => {
+    const note = document.getElementById("file-note");
+    if (note) note.textContent = words;
+  };
+  if (found.error) return say(found.error);
   const { request } = found;
   app.replace(
     "config" in request ? { ...request, on: app.state.request.on ?? DEFAULT_ON } : { ...app.state.request, ...request },
   );
+  // The form is a new one now.
+  if (found.not_read) say(`${name}: not read: ${found.not_read.join(", ")}`);
 }
 
 async function takeFiles(app: App, files: FileList | null): Promise<void> {

@@ -265,6 +265,13 @@ test("errors are the command line's sentences; a dropped config.json is used", a
   assert.match(await text(page, ".what"), /1\.1B parameters/);
   await page.setInputFiles("#file", { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("hello") });
   await page.waitForFunction(() => document.querySelector("#file-note")?.textContent.length > 10);
+  // What a script says and nobody reads is said here, too.
+  const script = "torchrun --nproc_per_node 8 pretrain_gpt.py --tensor-model-parallel-size 2 --no-such-option 3\n";
+  await page.setInputFiles("#file", { name: "run.sh", mimeType: "text/plain", buffer: Buffer.from(script) });
+  await page.waitForFunction(() =>
+    /run\.sh: not read: .*--no-such-option/.test(document.querySelector("#file-note").textContent),
+  );
+  assert.equal(await page.inputValue("#key-tp"), "2");
   await context.close();
 });
 

@@ -32,10 +32,14 @@ Result<Exported> export_accelerate(const Problem& p, const Request& request) {
   FlatYaml y;
   const PrecisionWords* words = words_of_precision(r.precision);
   const bool fp8 = words != nullptr && *words->accelerate != 0;
+  const bool sharded = l.zero >= 2;
   std::vector<std::string> carried = {"tp", "pp", "cp", "dp", "zero", "hsdp"};
+  // Whole layers or none; without FSDP the training script decides.
+  const bool layers = r.recompute.kind == RecomputeKind::none || r.recompute.kind == RecomputeKind::full;
+  if (sharded && layers) carried.emplace_back("recompute");
+  if (sharded && r.offload.params) carried.emplace_back("offload");
   if (words == nullptr || fp8) carried.emplace_back("precision");
   y.out.text = rest_line(p, request, carried, y.out.left_out);
-  const bool sharded = l.zero >= 2;
   y.set("compute_environment", std::string("LOCAL_MACHINE"));
   y.set("distributed_type", std::string(sharded ? "FSDP" : "MULTI_GPU"));
   y.set("mixed_precision", r.precision == "fp32" ? std::string("'no'")

@@ -73,6 +73,13 @@ std::string rest_line(const Problem& problem, const Request& request, const std:
   return out + "\n";
 }
 
+std::string unknown_constants(const Architecture& a, const std::string& then) {
+  const bool rotary = a.positions == Positions::rope && !a.rope_theta;
+  const std::string names =
+      std::string(rotary ? "rope_theta" : "") + (rotary && !a.norm_eps ? " and " : "") + (a.norm_eps ? "" : "norm_eps");
+  return names.empty() ? "" : "# Not known of this model: " + names + "; " + then + " hold.\n";
+}
+
 std::string stage_layout(const Problem& problem) {
   const Analysed& a = problem.analysed;
   if (!a.split_how.starts_with("equal chunks")) return "";

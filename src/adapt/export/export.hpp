@@ -37,6 +37,9 @@ Result<Exported> export_slurm(const Problem& problem, const Request& request);
 // "# preflop: model=llama3-70b on=64xh100-sxm ..." of everything but the keys that the file carries itself.
 std::string rest_line(const Problem& problem, const Request& request, const std::vector<std::string>& carried,
                       std::vector<std::string>& left_out);
+// A comment that names the constants of formulas that are not known of the model (of those that it has), and what then
+// holds: "Megatron-LM's defaults"; empty where all are.
+std::string unknown_constants(const Architecture& a, const std::string& then);
 // Megatron's layout string of the virtual stages, "Et*4|t*4|tmL", where they follow no rule that has options; else "".
 std::string stage_layout(const Problem& problem);
 // Moments or master weights below fp32 that Megatron's precision-aware optimizer keeps: it needs sharded states.

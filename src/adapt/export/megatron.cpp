@@ -41,7 +41,7 @@ Status layout_options(Script& s, const Problem& p) {
     s.size("--decoder-last-pipeline-num-layers", stages.back().layer_count());
   }
   if (l.zero == 1) s.option("--use-distributed-optimizer");
-  if (l.zero == 1 && l.hsdp > 0) s.size("--num-distributed-optimizer-instances", l.dp * l.cp / l.hsdp);
+  if (l.zero >= 1 && l.hsdp > 0) s.size("--num-distributed-optimizer-instances", l.dp * l.cp / l.hsdp);
   if (l.zero >= 2) {
     s.option("--use-megatron-fsdp");
     s.option("--data-parallel-sharding-strategy", l.zero == 2 ? "optim_grads" : "optim_grads_params");
@@ -57,21 +57,8 @@ Status layout_options(Script& s, const Problem& p) {
 Status software_options(Script& s, const Architecture& a, const Recipe& r) {
   if (r.cuda_graph != "none") s.option("--cuda-graph-impl", r.cuda_graph);
   if (r.cuda_graph == "transformer_engine" || r.cuda_graph == "local") {
-    const auto some = [&](auto has) {
-      return std::any_of(a.layers.begin(), a.layers.end(), [&](const LayerRun& run) { return has(run.kind); });
-    };
-    const std::pair<const char*, bool> parts[] = {
-        {"attn", some([](const LayerKind& k) { return k.mixes && !k.state_space; })},
-        {"mamba", some([](const LayerKind& k) { return k.state_space.has_value(); })},
-        {"mlp", some([](const LayerKind& k) { return k.feeds_forward && !k.experts; })},
-        {"moe_router", experts_of(a) != nullptr},
-        {"moe_preprocess", experts_of(a) != nullptr}};
     std::string held;
-    for (const auto& [part, there] : parts) {
-      const auto& scope = r.cuda_graph_scope;
-      if (there && std::find(scope.begin(), scope.end(), part) != scope.end())
-        held += (held.empty() ? "" : " ") + std::string(part);
-    }
+    for (const std::string& part : graph_modules(a, r)) held += (held.empty() ? "" : " ") + part;
     // Without modules Megatron-LM captures whole layers.
     if (held.empty())
       return Error{"--to", "megatron: " + a.name + " has none of the parts of --cuda-graph-scope", "leave it out"};
@@ -214,6 +201,7 @@ Result<Exported> export_megatron(const Problem& p, const Request& request) {
   const std::int64_t node = processes_per_node(p);
   s.out.text = "#!/bin/bash\n";
   s.out.text += rest_line(p, request, carried_keys(p), s.out.left_out);
+  s.out.text += unknown_constants(p.architecture, "Megatron-LM's defaults");
   // Megatron-FSDP refuses one connection; tensor and context parallelism without it ask for one.
   s.out.text += "set -euo pipefail\n";
   s.out.text += r.layout.zero >= 2 ? "unset CUDA_DEVICE_MAX_CONNECTIONS\n" : "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";

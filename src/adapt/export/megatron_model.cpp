@@ -22,7 +22,32 @@ const ExpertSpec* experts_of(const Architecture& a) {
   return nullptr;
 }
 
+std::vector<std::string> graph_modules(const Architecture& a, const Recipe& r) {
+  const auto some = [&](auto has) {
+    return std::any_of(a.layers.begin(), a.layers.end(), [&](const LayerRun& run) { return has(run.kind); });
+  };
+  const std::pair<const char*, bool> parts[] = {
+      {"attn", some([](const LayerKind& k) { return k.mixes && !k.state_space; })},
+      {"mamba", some([](const LayerKind& k) { return k.state_space.has_value(); })},
+      {"mlp", some([](const LayerKind& k) { return k.feeds_forward && !k.experts; })},
+      {"moe_router", experts_of(a) != nullptr},
+      {"moe_preprocess", experts_of(a) != nullptr}};
+  std::vector<std::string> out;
+  for (const auto& [part, there] : parts) {
+    const auto& scope = r.cuda_graph_scope;
+    if (there && std::find(scope.begin(), scope.end(), part) != scope.end()) out.emplace_back(part);
+  }
+  return out;
+}
+
 namespace {
+
+// Constants of formulas, where they are known.
+void constant_options(MegatronScript& s, const Architecture& a) {
+  if (a.rope_theta) s.size("--rotary-base", static_cast<std::int64_t>(*a.rope_theta));  // it takes whole numbers
+  if (a.rope_share && *a.rope_share != 1) s.option("--rotary-percent", shortest(*a.rope_share));
+  if (a.norm_eps) s.option("--norm-epsilon", shortest(*a.norm_eps));
+}
 
 // Of a hybrid the kinds that options describe: each by a layer that has it.
 Status hybrid_options(MegatronScript& s, const Architecture& a) {
@@ -64,6 +89,7 @@ Status hybrid_options(MegatronScript& s, const Architecture& a) {
   const bool gated = parts.experts ? parts.experts->gated : parts.mlp.gated;
   s.option("--position-embedding-type", a.positions == Positions::rope ? "rope" : "none");
   s.option("--normalization", "RMSNorm");
+  constant_options(s, a);
   if (!gated && activation == Activation::relu2) s.option("--squared-relu");
   if (gated && activation == Activation::silu) s.option("--swiglu");
   s.option("--disable-bias-linear");
@@ -127,6 +153,7 @@ Status model_options(MegatronScript& s, const Architecture& a) {
                                         : a.positions == Positions::rope  ? "rope"
                                                                           : "none");
   s.option("--normalization", k.norm == NormKind::rms ? "RMSNorm" : "LayerNorm");
+  constant_options(s, a);
   const MlpSpec& mlp = k.mlp;
   const bool gated = k.experts ? k.experts->gated : mlp.gated;
   const Activation activation = k.experts ? k.experts->activation : mlp.activation;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "src/adapt/export/export.hpp"
 
@@ -26,6 +27,8 @@ struct MegatronScript {
 bool is_hybrid(const Architecture& a);
 // The experts of its layers; null: it has none.
 const ExpertSpec* experts_of(const Architecture& a);
+// The parts of --cuda-graph-scope that the model has.
+std::vector<std::string> graph_modules(const Architecture& a, const Recipe& r);
 // The options that describe the model. Errors: layers that no options are written for yet.
 Status model_options(MegatronScript& s, const Architecture& a);
 void expert_options(MegatronScript& s, const Architecture& a, const Recipe& r);

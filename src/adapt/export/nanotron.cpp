@@ -1,7 +1,11 @@
 // A configuration of nanotron.
+#include <algorithm>
 #include <cmath>
 
 #include "src/adapt/export/export.hpp"
+#include "src/base/decimal.hpp"
+#include "src/base/text.hpp"
+#include "src/model/plain_decoder.hpp"
 
 namespace preflop {
 
@@ -25,16 +29,11 @@ struct Yaml {
   void set(const std::string& key, bool value) { set(key, std::string(value ? "true" : "false")); }
 };
 
-// Its generic decoder (config/models_config.py Qwen2Config): that of LLaMA and Qwen2.
-bool is_its_decoder(const Architecture& a) {
-  const LayerKind& k = a.layers.front().kind;
-  const AttentionSpec& t = k.attention;
-  const bool plain = k.mixes && k.feeds_forward && !k.state_space && !k.experts && !t.latent && !t.indexer &&
-                     !t.sinks && !t.gate && !t.window && !t.value_dim && t.qk_norm == QkNorm::none && !t.out_bias;
-  const bool llama = k.norm == NormKind::rms && k.placement == NormPlacement::pre && k.mlp.gated &&
-                     k.mlp.activation == Activation::silu && !k.mlp.bias && a.positions == Positions::rope && t.rope;
-  return a.layers.size() == 1 && plain && llama && !a.embedding_norm && k.dropout == 0 && t.dropout == 0 &&
-         t.heads * t.head_dim == a.hidden;
+// A number with a point, which YAML asks of one with an exponent.
+std::string with_point(double v) {
+  std::string out = v < 1 ? shortest(v) : text::fixed(v, 1);
+  if (out.find('.') == std::string::npos) out.insert(std::min(out.find('e'), out.size()), ".0");
+  return out;
 }
 
 // What it has no option for, or refuses to start.
@@ -54,7 +53,7 @@ Status runs(const Problem& p) {
   if (l.cp > 1) return Error{"--to", "nanotron starts cp above 1 from a checkpoint alone, not a new run", "--cp 1"};
   if (has_experts(*p.model))
     return Error{"--to", "nanotron: the export of models with experts is not written yet", "a model without experts"};
-  if (!is_its_decoder(p.architecture))
+  if (!plain_decoder(p.architecture))
     return Error{"--to", "nanotron does not run the layers of " + p.architecture.name + " as its decoder",
                  "a model of LLaMA's or Qwen2's layers"};
   if (r.recompute.kind != RecomputeKind::none && r.recompute.kind != RecomputeKind::full)
@@ -86,7 +85,7 @@ void optimizer_section(Yaml& y, const Recipe& r) {
 }
 
 void model_section(Yaml& y, const Architecture& a, const Recipe& r) {
-  const LayerKind& k = a.layers.back().kind;
+  const LayerKind& k = a.layers.front().kind;
   y.begin("model");
   y.set("dtype", std::string(r.precision == "fp16" ? "float16" : r.precision == "fp32" ? "float32" : "bfloat16"));
   y.begin("init_method");
@@ -102,7 +101,11 @@ void model_section(Yaml& y, const Architecture& a, const Recipe& r) {
   y.set("vocab_size", a.vocab.get());
   y.set("max_position_embeddings", r.seq);
   y.set("tie_word_embeddings", a.tied);
+  if (a.rope_theta) y.set("rope_theta", with_point(*a.rope_theta));
+  if (a.norm_eps) y.set("rms_norm_eps", with_point(*a.norm_eps));
   if (k.attention.query_bias) y.set("attention_bias", true);
+  if (const auto decoder = plain_decoder(a); decoder && decoder->no_rope_every > 0)
+    y.set("no_rope_layer", decoder->no_rope_every);
   y.end();
   y.end();
 }
@@ -118,6 +121,7 @@ Result<Exported> export_nanotron(const Problem& p, const Request& request) {
                                             "zero",         "sp",        "schedule",  "seq",      "micro_batch",
                                             "global_batch", "recompute", "optimizer", "precision"};
   y.out.text = rest_line(p, request, carried, y.out.left_out);
+  y.out.text += unknown_constants(p.architecture, "nanotron's defaults");
   y.begin("general");
   y.set("project", std::string("preflop"));
   y.set("run", p.architecture.name + "-" + std::to_string(p.cluster.gpus) + "gpu");

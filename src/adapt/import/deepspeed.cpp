@@ -104,6 +104,8 @@ Result<Request> import_deepspeed(std::string_view text, const std::string& file)
     offload += (offload.empty() ? "" : ",") + std::string("activations");
     out.keys["recompute"] = "full";  // what waits on the host are checkpoints
   }
+  if (f.number("activation_checkpointing.number_checkpoints") > 0)
+    f.put(out, "recompute", "activation_checkpointing.number_checkpoints", "full");
   const std::string optimizer = f.value("optimizer.type"), momentum = f.value("optimizer.params.momentum");
   const bool moves = !momentum.empty() && momentum != "0";
   if (!optimizer.empty())

@@ -57,18 +57,20 @@ bool derived(const std::string& key, const Json& recipe) {
   return false;
 }
 
-// Layers per stage where stages differ; virtual stages are split by the stack's rule.
+// Layers per stage where stages differ; virtual stages are split by the stack's rule. A stage without layers (that has
+// the head alone) is the stack's own doing, too: --layers-per-stage takes none.
 std::string uneven_split(const Json& recipe) {
   const Json* split = member(recipe, "layers_per_stage");
   const Json* vpp = member(recipe, "vpp");
   if (split == nullptr || !split->is_array() || split->size() < 2 || vpp == nullptr || *vpp != 1) return "";
   std::string out;
-  bool even = true;
+  bool even = true, own = false;
   for (const Json& layers : *split) {
     out += (out.empty() ? "" : ",") + scalar(layers);
     even = even && layers == split->front();
+    own = own || layers == 0;
   }
-  return even ? "" : out;
+  return even || own ? "" : out;
 }
 
 }  // namespace

@@ -245,6 +245,11 @@ Result<std::string> shape(const Options& o) {
   add("positions", rotary || o.has("--use-rotary-position-embeddings") ? "rope"
                    : positions == "none"                               ? "none"
                                                                        : "learned");
+  if (out.find(",positions=rope") != std::string::npos) {
+    add("rope_theta", o.value("--rotary-base"));
+    add("rope_share", o.value("--rotary-percent"));
+  }
+  add("norm_eps", o.value(o.either("--norm-epsilon", "--layernorm-epsilon")));
   add("attention_dropout", o.has("--attention-dropout") ? o.value("--attention-dropout") : "0.1");
   add("dropout", o.has("--hidden-dropout") ? o.value("--hidden-dropout") : "0.1");
   if (!rotary && positions != "none" && o.has("--max-position-embeddings"))

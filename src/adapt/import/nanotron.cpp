@@ -14,7 +14,9 @@ std::string nanotron_model(const Fields& f) {
   for (const auto& [key, path, needed] :
        {std::tuple{"layers", "num_hidden_layers", true}, std::tuple{"hidden", "hidden_size", true},
         std::tuple{"heads", "num_attention_heads", true}, std::tuple{"vocab", "vocab_size", true},
-        std::tuple{"kv_heads", "num_key_value_heads", false}, std::tuple{"ffn", "intermediate_size", false}}) {
+        std::tuple{"kv_heads", "num_key_value_heads", false}, std::tuple{"ffn", "intermediate_size", false},
+        std::tuple{"nope_every", "no_rope_layer", false}, std::tuple{"rope_theta", "rope_theta", false},
+        std::tuple{"norm_eps", "rms_norm_eps", false}}) {
     const std::string value = f.value(m + path);
     if (value.empty() && needed) return "";
     if (!value.empty()) out += std::string(out.back() == ':' ? "" : ",") + key + "=" + value;
