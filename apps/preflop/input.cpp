@@ -72,8 +72,8 @@ Status read_recipe(const std::string& path, Request& out, std::string& model, st
       if (model.empty()) model = *value;
     } else if (key == "on") {
       if (on.empty()) on = *value;
-    } else {
-      out.keys.emplace(key, *value);  // a flag of the same name stays
+    } else if (out.keys.emplace(key, *value).second) {  // a flag of the same name stays
+      out.places[key] = table->where(key) + ": " + key;
     }
   }
   return Nothing{};
@@ -92,7 +92,13 @@ Status read_from(const std::string& path, Request& out, std::string& model, std:
   given.model = model;
   given.on = on;
   make_way(*found, given);
-  for (const auto& [key, value] : found->keys) out.keys.emplace(key, value);
+  for (const auto& [key, value] : found->keys) {
+    const auto place = found->places.find(key);
+    if (out.keys.emplace(key, value).second && place != found->places.end()) out.places[key] = place->second;
+  }
+  if (const auto place = found->places.find("hsdp"); !out.keys.contains("hsdp") && place != found->places.end())
+    out.places["hsdp"] = place->second;
+  out.unsettled = found->unsettled;
   if (model.empty()) model = found->model;
   if (on.empty()) on = found->on;
   return Nothing{};
@@ -186,7 +192,7 @@ Result<Catalogues> catalogues_of(const Args& args) {
 }
 
 Result<Posed> pose_request(const Args& args, const std::string& model, Timing& timing) {
-  const Result<Request> request = read_request(args, model);
+  Result<Request> request = read_request(args, model);
   if (!request) return request.error();
   const auto overlays = overlays_of(args);
   if (!overlays) return overlays.error();
@@ -195,8 +201,9 @@ Result<Posed> pose_request(const Args& args, const std::string& model, Timing& t
   if (!catalogues) return catalogues.error();
   timing.lap("catalogues");
   Posed out{std::make_unique<Catalogues>(std::move(catalogues).value()), {}};
+  if (Status s = settle(*request, *out.catalogues); !s) return s.error();
   Result<Problem> problem = pose(*request, *out.catalogues);
-  if (!problem) return problem.error();
+  if (!problem) return placed(problem.error(), *request);
   out.problem = std::move(problem).value();
   timing.lap("recipe");
   return out;

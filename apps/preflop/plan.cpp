@@ -8,6 +8,7 @@
 #include "apps/preflop/io.hpp"
 #include "apps/preflop/search.hpp"
 #include "src/adapt/command_line.hpp"
+#include "src/adapt/import/import.hpp"
 #include "src/adapt/plan_run.hpp"
 
 namespace preflop::cli {
@@ -46,7 +47,7 @@ Result<int> run_plan(const Args& args) {
   words.allow_tight = args.has("allow-tight");
   const auto ons = args.values.find("on");
   if (ons != args.values.end()) words.on = ons->second;
-  const Result<Request> request = read_request(args, args.words.empty() ? "" : args.words[0]);
+  Result<Request> request = read_request(args, args.words.empty() ? "" : args.words[0]);
   if (!request) return request.error();
   if (words.on.empty() && !request->cluster) words.on = {request->on};  // of --recipe or --from
   for (const std::string& on : words.on) {
@@ -57,9 +58,10 @@ Result<int> run_plan(const Args& args) {
   }
   Result<Catalogues> catalogues = catalogues_of(args);
   if (!catalogues) return catalogues.error();
+  if (Status s = settle(*request, *catalogues); !s) return s.error();
   timing.lap("reading");
   Result<Plan> plan = make_plan(*request, words, *catalogues, search_parallel);
-  if (!plan) return plan.error();
+  if (!plan) return placed(plan.error(), *request);
   if (args.has("data-dir")) {
     const std::string overlay = " --data-dir " + shell_word(args.value("data-dir"));
     for (std::vector<std::string>* commands : {&plan->commands, &plan->cluster_commands}) {

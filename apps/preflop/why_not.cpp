@@ -3,6 +3,7 @@
 #include "apps/preflop/input.hpp"
 #include "apps/preflop/io.hpp"
 #include "apps/preflop/search.hpp"
+#include "src/adapt/import/import.hpp"
 #include "src/adapt/plan_miss.hpp"
 #include "src/adapt/plan_run.hpp"
 #include "src/adapt/recipe_keys.hpp"
@@ -32,10 +33,11 @@ Result<PlanLimits> limits_of(const Args& args, const Request& request, const Pla
 }  // namespace
 
 Result<int> run_why_not(const Args& args) {
-  const Result<Request> request = read_request(args, args.words.empty() ? "" : args.words[0]);
+  Result<Request> request = read_request(args, args.words.empty() ? "" : args.words[0]);
   if (!request) return request.error();
   Result<Catalogues> catalogues = catalogues_of(args);
   if (!catalogues) return catalogues.error();
+  if (Status s = settle(*request, *catalogues); !s) return s.error();
   Request with = *request;
   std::vector<std::string> flags;
   // The keys of a layout that are given are what is asked about.
@@ -45,7 +47,7 @@ Result<int> run_why_not(const Args& args) {
   if (flags.empty()) return Error{"why-not", "no layout to ask about", "for example --tp 4 --pp 2"};
   // Both on one stack: the one that estimate would take for the layout.
   const auto drafted = draft(with, *catalogues);
-  if (!drafted) return drafted.error();
+  if (!drafted) return placed(drafted.error(), *request);
   with.keys.emplace("stack", drafted->stack->full_name());
   PlanWords words;
   words.max_memory = args.value("max-memory");
@@ -53,7 +55,7 @@ Result<int> run_why_not(const Args& args) {
   const Result<PlanLimits> limits = limits_of(args, with, words, *catalogues);
   if (!limits) return limits.error();
   const Result<Plan> asked = make_plan(with, words, *catalogues, search_parallel);
-  if (!asked) return asked.error();
+  if (!asked) return placed(asked.error(), *request);
   Request open = with;
   for (const char* key : kPlannedKeys) open.keys.erase(key);
   // Both of one batch, which is the layout's own where none is given.

@@ -25,14 +25,6 @@ constexpr std::int64_t kLargestSeq = std::int64_t{1} << 24;
 std::string whole(std::int64_t v) { return std::to_string(v); }
 void assume_of(Recipe& r, std::string line) { r.assumed.push_back(std::move(line)); }
 
-Result<Architecture> read_model(const Request& request, const Catalogues& catalogues) {
-  if (request.config) return read_hf_config(request.config->text, request.config->where, request.assume);
-  if (!request.assume.empty())
-    return Error{"--assume", "it completes a config.json, not a model known by name", "give the path of a config.json"};
-  if (looks_like_shape(request.model)) return read_shape(request.model, "MODEL");
-  return catalogues.models.find(request.model);
-}
-
 Status read_sequence(const Request& request, const Architecture& model, Recipe& recipe) {
   auto seq = size_key(request, "seq");
   if (!seq) return seq.error();
@@ -117,6 +109,14 @@ void assume_shape(const Request& request, const Architecture& a, Recipe& recipe)
 
 }  // namespace
 
+Result<Architecture> model_of(const Request& request, const Catalogues& catalogues) {
+  if (request.config) return read_hf_config(request.config->text, request.config->where, request.assume);
+  if (!request.assume.empty())
+    return Error{"--assume", "it completes a config.json, not a model known by name", "give the path of a config.json"};
+  if (looks_like_shape(request.model)) return read_shape(request.model, "MODEL");
+  return catalogues.models.find(request.model);
+}
+
 Result<Cluster> cluster_of(const Request& request, const Catalogues& catalogues) {
   if (request.cluster) return cluster_from_toml(request.cluster->text, request.cluster->where, catalogues.machines);
   if (request.on.empty()) return Error{"--on", "no cluster given", "e.g. --on 64xh100-sxm"};
@@ -128,7 +128,7 @@ namespace {
 Result<Draft> draft_on_its_stack(const Request& request, const Catalogues& catalogues) {
   if (Status s = check_keys(request); !s) return s.error();
   Draft out;
-  auto architecture = read_model(request, catalogues);
+  auto architecture = model_of(request, catalogues);
   if (!architecture) return architecture.error();
   out.architecture = std::move(architecture).value();
   auto cluster = cluster_of(request, catalogues);

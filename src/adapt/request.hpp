@@ -24,15 +24,25 @@ struct ConfigText {
   std::string where;  // path, or "stdin"
 };
 
+// What a launch file says and only its cluster or its model completes (settle of src/adapt/import/import.hpp).
+struct Unsettled {
+  std::int64_t replicas = 0;                         // groups that shard; hsdp is the size of one
+  std::int64_t layers_a_chunk = 0, less_layers = 0;  // torchtitan: vpp follows from the model's layers and these
+  std::string framework;                             // whose file it is, where no stack here is the framework's
+  friend bool operator==(const Unsettled&, const Unsettled&) = default;
+};
+
 struct Request {
-  std::string model;                                     // id, alias or shape string; empty when `config` is set
-  std::optional<ConfigText> config;                      // the text of a config.json
-  std::string on;                                        // the grammar of --on
-  std::optional<ConfigText> cluster;                     // the text of a cluster TOML, instead of `on`
-  std::string default_stack;                             // where no stack is given; empty: what cluster and model ask
-  std::map<std::string, std::string, std::less<>> keys;  // recipe keys -> text
-  Assume assume;                                         // --assume key=value for the config
-  std::vector<std::string> not_read;                     // what a file says beyond the keys, and nobody reads
+  std::string model;                                       // id, alias or shape string; empty when `config` is set
+  std::optional<ConfigText> config;                        // the text of a config.json
+  std::string on;                                          // the grammar of --on
+  std::optional<ConfigText> cluster;                       // the text of a cluster TOML, instead of `on`
+  std::string default_stack;                               // where no stack is given; empty: what cluster and model ask
+  std::map<std::string, std::string, std::less<>> keys;    // recipe keys -> text
+  Assume assume;                                           // --assume key=value for the config
+  std::vector<std::string> not_read;                       // what a file says beyond the keys, and nobody reads
+  std::map<std::string, std::string, std::less<>> places;  // of keys that a file says: "run.sh:3: --num-layers"
+  Unsettled unsettled;
 };
 
 // A recipe key: its name, the grammar of its value, one line of help. In the order of --help.
@@ -60,6 +70,9 @@ struct Catalogues {
 
 // The cluster of a request: the file's, else that of `on`.
 Result<Cluster> cluster_of(const Request& request, const Catalogues& catalogues);
+
+// The model of a request: that of a config.json, a shape string or the catalogue.
+Result<Architecture> model_of(const Request& request, const Catalogues& catalogues);
 
 // A request understood but for its layout: model, cluster, stack, numerics, sequence.
 struct Draft {

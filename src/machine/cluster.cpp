@@ -303,13 +303,27 @@ Result<Cluster> build_cluster(const Gpu& gpu, const Platform& platform, std::int
   return cluster;
 }
 
+namespace {
+
+// "64xb200,128xh100-sxm": another COUNTx after a comma. Names of GPUs have commas, too.
+bool counts_again(std::string_view text) {
+  for (std::size_t at = text.find(','); at != std::string_view::npos; at = text.find(',', at + 1)) {
+    const std::string_view rest = trimmed(text.substr(at + 1));
+    const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+    if (digits > 0 && digits < rest.size() && rest[digits] == 'x') return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 Result<Cluster> MachineCatalogue::cluster(std::string_view text) const {
   const std::string_view trimmed_text = trimmed(text);
   if (trimmed_text.empty()) return Error{std::string(kOn), "no cluster is given", kGrammar};
   if (trimmed_text.size() > 200)
     return Error{std::string(kOn), "the cluster's text is longer than 200 bytes", kGrammar};
   const Spec spec = split(trimmed_text, *this);
-  if (trimmed_text.find(',') != std::string_view::npos)
+  if (counts_again(trimmed_text))
     return Error{std::string(kOn), text::quoted(trimmed_text) + " is more than one cluster",
                  "one; plan compares several: --on A --on B"};
   if (spec.name.empty()) {

@@ -199,7 +199,7 @@ class Files(unittest.TestCase):
         ):
             code, _, err = refusal(**words)
             self.assertEqual(code, 2, words)
-            self.assertRegex(err, "^preflop: --from: " + re.escape(named) + ".* is not read; .*" + re.escape(valid))
+            self.assertRegex(err, "^preflop: .*train.toml:[0-9]+: " + re.escape(named) + ".* is not read; .*" + re.escape(valid))
             self.assertEqual(err.count("\n"), 1)
         # Of size 1, off, or about something else they say nothing; what is read stays read.
         for words in ({"more": "[experimental]\npipeline_parallel_degree = 1\nenable_async_tensor_parallel = false\n"},

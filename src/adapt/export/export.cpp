@@ -89,6 +89,7 @@ std::vector<std::string> unsaid(const std::string& format, const Exported& file,
   alone.assume = request.assume;
   alone.on = request.on;
   alone.keys.emplace("stack", problem.analysed.recipe.stack);
+  if (!settle(alone, catalogues)) return file.left_out;
   const auto wanted = recipe_words(problem.analysed.recipe);
   const auto differs = [&](const Request& asked, const std::string& key) {
     const auto again = pose(asked, catalogues);

@@ -1,7 +1,6 @@
 #include "src/adapt/import/import.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 #include "src/base/decimal.hpp"
 #include "src/base/json_read.hpp"
@@ -121,7 +120,9 @@ void make_way(Request& file, const Request& given) {
   const bool mesh = has(given, "tp") || has(given, "pp") || has(given, "cp");
   // Without a cluster of its own, dp says how many GPUs there are.
   if (!file.on.empty() && (mesh || !given.on.empty())) file.keys.erase("dp");
-  if (has(given, "pp") || has(given, "vpp") || !given.model.empty()) file.keys.erase("layers_per_stage");
+  // A result's split is its model's.
+  const bool another = !given.model.empty() && !file.on.empty() && given.model != file.model;
+  if (has(given, "pp") || has(given, "vpp") || another) file.keys.erase("layers_per_stage");
   const bool no_pipeline = is(given, "pp", "1");
   if (no_pipeline) file.keys.erase("vpp");
   const bool chunks = has(given, "vpp") && !is(given, "vpp", "1");
@@ -180,92 +181,6 @@ Result<Request> import_file(std::string_view text, const std::string& file) {
   return Error{"--from", text::quoted(file) + " is none of the formats that are read",
                "a result of preflop, a Megatron launch script, torchtitan .toml or .py, DeepSpeed .json, accelerate or "
                "nanotron .yaml"};
-}
-
-namespace {
-
-// Where states are kept: groups that shard together, and what is on the host.
-void read_deepspeed_states(const Json& zero, Request& out) {
-  const std::string path = "zero_optimization.";
-  const auto whole = [&](const char* key) {
-    const Json* j = member(zero, key);
-    return j != nullptr && j->is_number_integer() ? j->get<std::int64_t>() : 0;
-  };
-  const auto on = [&](const char* key) {
-    const Json* j = member(zero, key);
-    return j != nullptr && j->is_boolean() && *j == true;
-  };
-  if (whole("mics_shard_size") > 0) out.keys["hsdp"] = std::to_string(whole("mics_shard_size"));
-  // hpZ keeps a second copy of the weights in a node and shards the rest over all ranks.
-  if (whole("zero_hpz_partition_size") > 1) out.not_read.push_back(path + "zero_hpz_partition_size");
-  for (const char* key : {"zero_quantized_weights", "zero_quantized_gradients"}) {
-    if (on(key)) out.not_read.push_back(path + key);
-  }
-  std::string offload;
-  for (const auto& [section, older, word] : {std::tuple{"offload_optimizer", "cpu_offload", "optimizer"},
-                                             std::tuple{"offload_param", "cpu_offload_param", "params"}}) {
-    const Json* given = member(zero, section);
-    const Json* device = given == nullptr ? nullptr : member(*given, "device");
-    const Json* ratio = given == nullptr ? nullptr : member(*given, "ratio");
-    const std::string where = device != nullptr ? scalar(*device) : on(older) ? "cpu" : "none";
-    if (where == "nvme") out.not_read.push_back(path + section + ".device nvme");
-    if (where != "cpu") continue;
-    offload += (offload.empty() ? "" : ",") + std::string(word);
-    if (ratio != nullptr && ratio->is_number() && *ratio != 1 && std::string_view(word) == "optimizer")
-      offload += "=" + scalar(*ratio);
-  }
-  if (!offload.empty()) out.keys["offload"] = offload;
-}
-
-}  // namespace
-
-Result<Request> import_deepspeed(std::string_view text, const std::string& file) {
-  const auto json = read_json(text, file);
-  if (!json) return json.error();
-  Request out;
-  const auto put = [&](const char* key, const Json* value) {
-    if (value != nullptr && (value->is_number() || value->is_boolean())) out.keys[key] = scalar(*value);
-  };
-  put("micro_batch", member(*json, "train_micro_batch_size_per_gpu"));
-  put("global_batch", member(*json, "train_batch_size"));
-  const Json* micro = member(*json, "train_micro_batch_size_per_gpu");
-  const Json* steps = member(*json, "gradient_accumulation_steps");
-  const Json* batch = member(*json, "train_batch_size");
-  const auto whole = [](const Json* j) { return j != nullptr && j->is_number_integer() ? j->get<std::int64_t>() : 0; };
-  if (whole(micro) > 0 && whole(steps) > 0 && whole(batch) > 0 && whole(batch) % (whole(micro) * whole(steps)) == 0)
-    out.keys["dp"] = std::to_string(whole(batch) / (whole(micro) * whole(steps)));
-  if (const Json* zero = member(*json, "zero_optimization")) {
-    put("zero", member(*zero, "stage"));
-    read_deepspeed_states(*zero, out);
-  }
-  if (const Json* optimizer = member(*json, "optimizer")) {
-    const Json* type = member(*optimizer, "type");
-    std::string word = type == nullptr ? "" : scalar(*type);
-    for (char& c : word) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    if (word == "lion" || word == "muon" || word == "adamw" || word == "adam")
-      out.keys["optimizer"] = word == "adam" ? "adamw" : word;
-  }
-  const Json* checkpoints = member(*json, "activation_checkpointing");
-  const Json* on_host = checkpoints == nullptr ? nullptr : member(*checkpoints, "cpu_checkpointing");
-  if (on_host != nullptr && on_host->is_boolean() && *on_host == true) {
-    std::string& offload = out.keys["offload"];
-    offload += (offload.empty() ? "" : ",") + std::string("activations");
-    out.keys["recompute"] = "full";  // what waits on the host are checkpoints
-  }
-  if (checkpoints != nullptr && whole(member(*checkpoints, "number_checkpoints")) > 0) out.keys["recompute"] = "full";
-  if (const Json* tp = member(*json, "tensor_parallel")) put("tp", member(*tp, "autotp_size"));
-  if (const Json* ep = member(*json, "expert_parallel")) put("ep", member(*ep, "autoep_size"));
-  const auto on = [&](const char* section) {
-    const Json* s = member(*json, section);
-    const Json* enabled = s == nullptr ? nullptr : member(*s, "enabled");
-    return enabled != nullptr && enabled->is_boolean() && *enabled == true;
-  };
-  out.keys["precision"] = on("bf16") ? "bf16" : on("fp16") ? "fp16" : "fp32";
-  if (const Json* types = member(*json, "data_types")) {
-    const Json* grad = member(*types, "grad_accum_dtype");
-    if (grad != nullptr && grad->is_string()) out.keys["grad_dtype"] = scalar(*grad);
-  }
-  return out;
 }
 
 }  // namespace preflop

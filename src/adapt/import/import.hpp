@@ -3,7 +3,6 @@
 // an error, never a guess.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 
@@ -29,9 +28,6 @@ Result<Request> import_yaml(std::string_view text, const std::string& file);  //
 void make_way(Request& file, const Request& given);
 
 // What Megatron's options of full recomputation say: block or uniform, and of how many layers.
-// Layers of the stages, and how many virtual ones, of Megatron's layout string "Et*4|t*4|tmL".
-// Returns false where it is none of `pp` stages.
-bool read_layout(std::string_view layout, std::int64_t pp, Request& out);
 std::string whole_layers(const std::string& method, const std::string& layers);
 
 // What the comment line "# preflop: key=value ..." of an export says.
@@ -41,7 +37,14 @@ void read_rest_line(std::string_view text, Request& out);
 // variables and arrays of the script replaced. A variable from outside stays "" unless it has a default.
 std::vector<std::string> shell_words(std::string_view script);
 
-// "a.b: 8" of the YAML that launchers write: nested and flow mappings, scalars, comments. Errors name the line.
-Result<std::map<std::string, std::string>> flat_yaml(std::string_view text, const std::string& file);
+// "Et*4|(t*4|)*14tmL": layers of stages, or how many virtual stages a rank has.
+void read_stage_layout(std::string_view layout, std::int64_t pp, Request& out);
+
+// Completes what a file says beside the request's cluster and model; a range of clusters leaves what the file alone
+// says. Errors: sizes that do not divide.
+Status settle(Request& request, const Catalogues& catalogues);
+
+// An error about a key that a file says names the line of the file; one about what is not built names the framework.
+Error placed(Error error, const Request& request);
 
 }  // namespace preflop

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "src/adapt/import/fields.hpp"
 #include "src/adapt/import/options.hpp"
 #include "src/adapt/optimizer_words.hpp"
 #include "src/adapt/precision_words.hpp"
@@ -99,8 +100,8 @@ Status read_pipeline(const Options& o, Request& out) {
   } else if (const std::int64_t each = o.number("--num-layers-per-virtual-pipeline-stage"); each > 0) {
     out.keys["vpp"] = std::to_string(std::max<std::int64_t>(1, o.number("--num-layers") / (pp * each)));
   }
-  if (read_layout(o.value("--pipeline-model-parallel-layout"), pp, out) && !out.keys.contains("vpp")) return Nothing{};
-  return read_ends(o, pp, out);
+  read_stage_layout(o.value("--pipeline-model-parallel-layout"), pp, out);
+  return out.keys.contains("layers_per_stage") ? Status(Nothing{}) : read_ends(o, pp, out);
 }
 
 void read_memory(const Options& o, Request& out) {
@@ -193,6 +194,9 @@ void read_length(const Options& o, bool ours, Request& out) {
   const std::vector<std::string> ramp = o.values("--rampup-batch-size");
   const double sequences =
       samples > 0 ? static_cast<double>(samples) : static_cast<double>(steps) * static_cast<double>(batch);
+  for (const char* option : {"--train-iters", "--train-samples"}) {
+    if (o.has(option) && o.number(option) == 0) o.leave(option);
+  }
   if (ours || !(sequences > 0) || seq == 0) return;
   out.keys["tokens"] = shortest(sequences * static_cast<double>(seq));
   if (ramp.size() == 3) out.keys["batch_ramp"] = ramp[0] + ":" + ramp[1] + ":" + ramp[2];
@@ -274,25 +278,48 @@ void leave_other_defaults(const Options& o) {
     o.has(implied);
 }
 
-void read_replicas(const Options& o, Request& out) {
-  const std::int64_t n = o.number("--num-distributed-optimizer-instances"), gpus = launched(o);
-  if (n < 2 || gpus == 0) return;
+// hsdp is what the GPUs of the run leave; those of the launch where nobody knows better.
+void read_replicas(const Options& o, std::string_view text, const std::string& file, Request& out) {
+  const std::string option = "--num-distributed-optimizer-instances";
+  const std::int64_t n = o.number(option), gpus = launched(o);
+  if (n < 2) return;
   const std::int64_t tp = o.number(o.either("--tensor-model-parallel-size", "--model-parallel-size")),
                      pp = o.number("--pipeline-model-parallel-size");
   const std::int64_t group = gpus / (std::max<std::int64_t>(1, tp) * std::max<std::int64_t>(1, pp) * n);
-  out.keys["hsdp"] = std::to_string(std::max<std::int64_t>(1, group));
+  if (gpus > 0) out.keys["hsdp"] = std::to_string(std::max<std::int64_t>(1, group));
+  out.unsettled.replicas = n;
+  out.places["hsdp"] = place_of(text, file, option) + ": " + option;
+}
+
+// Values of the options that data/launch_read.csv knows: refused with their line, or recipe keys.
+Status read_values(const Options& o, std::string_view text, const std::string& file, Request& out) {
+  for (const std::string& option : o.all()) {
+    const Readable* row = readable("megatron", option);
+    if (row == nullptr) continue;
+    const std::string place = place_of(text, file, option);
+    const std::vector<std::string> words = o.values(option);
+    if (words.empty())
+      return Error{place, option + " has no value that the script itself sets", valid_values(row->values)};
+    for (const std::string& value : words) {
+      const auto word = word_of(row->values, value);
+      if (!word) return Error{place, option + " is " + text::quoted(value), valid_values(row->values)};
+      if (row->key.empty() || word->empty()) continue;
+      out.keys[row->key] = *word;
+      out.places[row->key] = place + ": " + option;
+    }
+  }
+  return Nothing{};
 }
 
 }  // namespace
 
 // A layout of plain stages is a split; one of virtual stages is dealt by the stack's rule, or a split of equal ones.
-bool read_layout(std::string_view layout, std::int64_t pp, Request& out) {
+void read_stage_layout(std::string_view layout, std::int64_t pp, Request& out) {
   const std::vector<std::int64_t> given = layers_of_layout(layout);
-  if (pp < 2 || given.size() < 2 || given.size() % static_cast<std::size_t>(pp) != 0) return false;
+  if (pp < 2 || given.size() < 2 || given.size() % static_cast<std::size_t>(pp) != 0) return;
   const std::size_t virtual_stages = given.size() / static_cast<std::size_t>(pp);
   if (virtual_stages > 1) out.keys["vpp"] = std::to_string(virtual_stages);
   read_stages(given, static_cast<std::size_t>(pp), out);
-  return true;
 }
 
 Result<Request> import_megatron(std::string_view text, const std::string& file) {
@@ -308,27 +335,12 @@ Result<Request> import_megatron(std::string_view text, const std::string& file) 
     return Error{"--from", text::quoted(file) + " has no option of a Megatron launch",
                  "a script with --tensor-model-parallel-size ..."};
   }
+  if (o.has("--fp16") && o.has("--bf16"))
+    return Error{place_of(text, file, "--fp16"), "--fp16 beside --bf16", "one of the two"};
+  if (Status s = read_values(o, text, file, out); !s) return s.error();
   const Result<std::string> model = megatron_model(text, o);
   if (!model && out.model.empty()) return model.error();
   if (out.model.empty()) out.model = *model;
-  const std::pair<const char*, std::string> sizes[] = {{"tp", tp},
-                                                       {"pp", "--pipeline-model-parallel-size"},
-                                                       {"cp", "--context-parallel-size"},
-                                                       {"ep", "--expert-model-parallel-size"},
-                                                       {"etp", "--expert-tensor-parallel-size"},
-                                                       {"seq", "--seq-length"},
-                                                       {"micro_batch", micro},
-                                                       {"global_batch", "--global-batch-size"},
-                                                       {"mtp", "--mtp-num-layers"}};
-  for (const auto& [key, option] : sizes) {
-    if (!o.has(option)) continue;
-    if (o.number(option) == 0 && !(o.value(option) == "0" && option == "--mtp-num-layers"))
-      return Error{"--from",
-                   option + " of " + text::quoted(file) + " is " + text::quoted(o.value(option)) +
-                       ", no number that the script itself sets",
-                   "a number, or give the flag"};
-    out.keys[key] = o.value(option);
-  }
   out.keys.emplace("tp", "1");
   out.keys.emplace("pp", "1");
   if (o.has("--num-experts") && !o.has("--expert-tensor-parallel-size")) out.keys.emplace("etp", out.keys["tp"]);
@@ -348,7 +360,7 @@ Result<Request> import_megatron(std::string_view text, const std::string& file) 
   read_graphs(o, out);
   read_software(o, out);
   read_length(o, ours, out);
-  read_replicas(o, out);
+  read_replicas(o, text, file, out);
   out.keys.emplace("stack", "megatron");
   out.not_read = o.not_read();
   return out;

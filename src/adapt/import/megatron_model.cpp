@@ -222,6 +222,9 @@ Result<std::string> shape(const Options& o) {
     if (!value.empty()) out += std::string(",") + key + "=" + value;
   };
   add("vocab", o.number("--vocab-size") > 0 ? o.value("--vocab-size") : "50257");
+  const bool gpt2 = o.value("--tokenizer-type") == "GPT2BPETokenizer" || o.has("--merge-file");
+  if (!o.has("--vocab-size") && !gpt2) o.note("--vocab-size, which the tokenizer decides: 50257 of GPT-2 is taken");
+  add("seq", o.value("--seq-length"));
   if (o.has("--num-query-groups")) add("kv_heads", o.value("--num-query-groups"));
   if (o.has("--kv-channels")) add("head_dim", o.value("--kv-channels"));
   const std::int64_t h = o.number("--hidden-size");

@@ -7,7 +7,20 @@
 
 namespace preflop {
 
-Options::Options(const std::vector<std::string>& words) {
+Options::Options(const std::vector<std::string>& words, int depth) {
+  // A command as one word: sh -c "torchrun pretrain_gpt.py ...".
+  const auto command = std::find_if(words.begin(), words.end(), [](const std::string& word) {
+    const std::size_t script = word.find(".py");
+    return script != std::string::npos && word.find_first_of(" \n\t", script) != std::string::npos;
+  });
+  if (command != words.end() && depth < 4) {
+    std::vector<std::string> all(words.begin(), command);
+    const std::vector<std::string> inner = shell_words(*command);
+    all.insert(all.end(), inner.begin(), inner.end());
+    all.insert(all.end(), command + 1, words.end());
+    *this = Options(all, depth + 1);
+    return;
+  }
   std::size_t script = 0;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i].ends_with(".py")) script = i;
@@ -63,6 +76,28 @@ std::vector<std::string> Options::not_read() const {
     if (!asked_.contains(key) && !ignored_option("megatron", key)) out.push_back(key);
   }
   return out;
+}
+
+std::vector<std::string> Options::all() const {
+  std::vector<std::string> out;
+  for (const auto& [key, value] : all_) out.push_back(key);
+  return out;
+}
+
+std::string place_of(std::string_view text, const std::string& file, std::string_view option) {
+  std::size_t found = 0;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string line(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    std::replace(line.begin(), line.end(), '_', '-');
+    const std::size_t begin = line.find_first_not_of(" \t"), at = line.find(option);
+    if (at == std::string::npos || line[begin] == '#') continue;
+    const std::size_t behind = at + option.size();
+    const bool whole = behind >= line.size() || std::string_view(" =\t\\\"'\r").find(line[behind]) != std::string::npos;
+    if (whole) found = number;
+  }
+  return found == 0 ? file : file + ":" + std::to_string(found);
 }
 
 bool ignored_option(std::string_view format, std::string_view option) {

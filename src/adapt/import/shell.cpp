@@ -207,6 +207,12 @@ class Shell {
     }
     std::size_t end = 0;
     while (end < word.size() && word_char(word[end])) ++end;
+    if (end > 0 && word.substr(end).starts_with("+=")) {  // a list's first word takes it, as in bash
+      std::vector<std::string>& value = variables_[word.substr(0, end)];
+      if (value.empty()) value.emplace_back();
+      value.front() += word.substr(end + 2);
+      return;
+    }
     if (end > 0 && end < word.size() && word[end] == '=') {
       variables_[word.substr(0, end)] = {word.substr(end + 1)};
       return;
