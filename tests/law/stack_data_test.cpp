@@ -66,7 +66,7 @@ std::set<std::string> base_tags() {
 std::set<std::string> rewritten_tags(const Stack& s, AttentionKernel kernel) {
   Recipe r = recipe_for(s, 64);
   r.attention = kernel;
-  r.layout.cp = s.cp_allowed ? 2 : 1;
+  r.layout.cp = s.cp_allowed && kernel != AttentionKernel::unfused ? 2 : 1;
   r.layout.zero = s.zero_default;
   std::set<std::string> out;
   Architecture a = everything();
