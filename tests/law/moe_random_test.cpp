@@ -80,6 +80,7 @@ Drawn draw_experts_case() {
   d.recipe = draw_recipe(d.architecture, *d.stack);
   Layout& l = d.recipe.layout;
   l.vpp = 1;
+  if (d.stack->even_scan_stages && d.architecture.layer_count() % l.pp != 0) l.pp = 1;  // some of them scan
   l.schedule = "1f1b";
   l.sp = l.tp > 1;
   const i64 ranks = l.tp * l.cp * l.dp;

@@ -110,6 +110,8 @@ inline Recipe draw_recipe(const Architecture& a, const Stack& s) {
   }
   r.global_batch = micro_batches * r.micro_batch * l.dp;
   r.attention = one_of(s.kernels);
+  const bool whole_sequences = std::count(s.refuses.begin(), s.refuses.end(), "cp-unfused") > 0;
+  if (r.attention == AttentionKernel::unfused && whole_sequences) l.cp = 1;
   std::vector<LossKind> losses;
   for (const LossRule& rule : s.losses) losses.push_back(rule.kind);
   r.loss = one_of(losses);
