@@ -355,6 +355,11 @@ Result<Request> import_megatron(std::string_view text, const std::string& file) 
   else if (!way.empty())
     o.leave("--cp-comm-type");
   if (Status s = read_pipeline(o, out); !s) return s.error();
+  for (const char* split : {"--pipeline-model-parallel-layout", "--decoder-first-pipeline-num-layers",
+                            "--decoder-last-pipeline-num-layers"}) {
+    if (out.keys.contains("layers_per_stage") && o.has(split))
+      out.places.emplace("layers_per_stage", place_of(text, file, split) + ": " + split);
+  }
   read_memory(o, out);
   leave_other_defaults(o);
   read_graphs(o, out);
