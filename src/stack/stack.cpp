@@ -196,6 +196,9 @@ Result<const Stack*> StackCatalogue::find(std::string_view text) const {
   }
   if (found != nullptr) return found;
   if (!generations.empty()) return text::unknown_name("--stack", "generation of " + wanted, generation, generations);
+  for (const char* known : {"transformers", "deepspeed", "accelerate", "torchtune", "litgpt", "axolotl", "unsloth"}) {
+    if (wanted == known) return Error{"--stack", std::string(known) + " is not built yet", text::list(names)};
+  }
   return text::unknown_name("--stack", "stack", text.substr(0, at), names);
 }
 

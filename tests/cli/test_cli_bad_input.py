@@ -118,6 +118,7 @@ class BadInput(Refusals):
         self.refused(["estimate", "lama3-70b", "--on", "64xh100-sxm"], "did you mean llama3-70b")
         self.refused(["estimate", "llama3-70b", "--on", "64xh10-sxm"], "did you mean h100-sxm")
         self.refused(ESTIMATE + ["--stack", "megatro"], "did you mean megatron")
+        self.refused(ESTIMATE + ["--stack", "deepspeed"], "deepspeed is not built yet", "megatron-deepspeed")
         self.refused(ESTIMATE + ["--tpp", "8"], "--tpp", "did you mean")
         self.refused(["estimat", "llama3-70b"], "did you mean estimate")
         self.refused(["explain", "memory.activation", "llama3-8b", "--on", "8xh100-sxm"], "did you mean memory.activations")
