@@ -6,21 +6,16 @@
 #include "src/adapt/export/export.hpp"
 #include "src/adapt/import/import.hpp"
 #include "src/adapt/shape_string.hpp"
+#include "tests/support/request.hpp"
 
 namespace preflop {
 namespace {
 
+using test::request;
+
 const Catalogues& catalogues() {
   static const Catalogues kLoaded = std::move(Catalogues::load()).value();
   return kLoaded;
-}
-
-Request request(const std::string& model, const std::string& on, std::map<std::string, std::string, std::less<>> keys) {
-  Request r;
-  r.model = model;
-  r.on = on;
-  r.keys = std::move(keys);
-  return r;
 }
 
 // Launchers that leave the model to a training script say by options of their own what those have a word for.

@@ -16,9 +16,12 @@
 #include "src/base/embedded.hpp"
 #include "src/run/estimate.hpp"
 #include "src/view/json.hpp"
+#include "tests/support/request.hpp"
 
 namespace preflop {
 namespace {
+
+using test::request;
 
 const Catalogues& catalogues() {
   static const Catalogues kLoaded = std::move(Catalogues::load()).value();
@@ -42,14 +45,6 @@ const std::map<std::string, Option>& options() {
     return out;
   }();
   return kTable;
-}
-
-Request request(const std::string& model, const std::string& on, std::map<std::string, std::string, std::less<>> keys) {
-  Request r;
-  r.model = model;
-  r.on = on;
-  r.keys = std::move(keys);
-  return r;
 }
 
 struct Case {
