@@ -259,8 +259,7 @@ Status check_offload(const Model& model, const Stack& stack, const Recipe& r) {
   if (!stack.offloads("activations")) return refuse("does not move activations to the host so");
   if (r.recompute.kind != RecomputeKind::none) return refuse("moves activations or recomputes them, not both");
   if (r.layout.pp > 1) return refuse("moves activations without a pipeline only");
-  std::int64_t layers = 0;
-  for (const BlockRun& run : model.layers) layers += run.count;
+  const std::int64_t layers = layer_count(model);
   const bool all = stack.offloads("activations-of-all");
   if (o.activations < layers || (all && (o.activations == layers || !o.some_layers()))) return Nothing{};
   return Error{"--offload",

@@ -37,9 +37,9 @@ double matrix_work(const Model& model, int block) {
 
 Result<Split> split_model(const Model& model, const Stack& stack, const Layout& layout) {
   const std::int64_t layers = layer_count(model);
-  const bool scans =
-      std::any_of(model.blocks.begin(), model.blocks.end(), [](const Block& b) { return b.scan.has_value(); });
-  if (scans && stack.even_scan_stages && layout.pp > 1) return split_evenly(layers, layout, stack);
+  const auto scans = [](const Block& b) { return b.scan.has_value(); };
+  if (stack.even_scan_stages && layout.pp > 1 && std::any_of(model.blocks.begin(), model.blocks.end(), scans))
+    return split_evenly(layers, layout, stack);
   std::vector<double> costs;
   if (stack.split_by_cost) {
     for (const BlockRun& run : model.layers)

@@ -60,6 +60,20 @@ Result<Request> with(const Kind& kind, const std::string& option, const std::str
 }
 
 // A name that no framework has is named, whatever the file.
+TEST(Import, SizesThatNobodyHasAreNoOverflow) {
+  const std::string most = "9007199254740992";  // 2^53
+  const auto titan = import_file(
+      "[training]\nlocal_batch_size = 1\nseq_len = " + most + "\nglobal_batch_size = " + most + "\nsteps = " + most +
+          "\n[parallelism]\ndata_parallel_shard_degree = " + most + "\ndata_parallel_replicate_degree = " + most + "\n",
+      "a.toml");
+  ASSERT_TRUE(titan.ok()) << titan.error().text();
+  EXPECT_FALSE(titan->keys.contains("tokens"));
+  EXPECT_FALSE(titan->keys.contains("dp"));
+  EXPECT_EQ(product({std::int64_t{1} << 53, 1}), std::int64_t{1} << 53);
+  EXPECT_EQ(product({std::int64_t{1} << 53, 2}), 0);
+  EXPECT_EQ(product({3, 0, 5}), 0);
+}
+
 TEST(ImportFiles, AnUnknownSettingIsNamed) {
   for (const Kind& kind : kinds()) {
     const std::string option = std::string(kind.format) == "megatron" ? "--bogus-key" : "training.bogus_key";

@@ -19,9 +19,7 @@ Status read_mixed_precision(const Fields& f, Request& out) {
   if (precision == "no") f.put(out, "precision", path, "fp32");
   if (precision != "fp8") return Nothing{};
   const std::string option = f.has("fp8_config.backend") ? "fp8_config.backend" : "fp8_config.fp8_backend";
-  std::string lower = f.value(option);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  const PrecisionWords* words = precision_called(&PrecisionWords::accelerate, lower);
+  const PrecisionWords* words = precision_called(&PrecisionWords::accelerate, lowered(f.value(option)));
   if (words == nullptr)
     return f.refused(option, "is " + text::quoted(f.value(option)), text::list(all_words(&PrecisionWords::accelerate)));
   f.put(out, "precision", option, words->precision);

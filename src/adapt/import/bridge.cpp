@@ -123,11 +123,10 @@ Result<Request> import_bridge(std::string_view text, const std::string& file) {
   read_assignments(text, f);
   Request out;
   read_rest_line(text, out);
-  const std::string kernel = out.keys["attention"];
+  const std::string kernel = out.keys.contains("attention") ? out.keys["attention"] : "";
   if (Status s = f.read(out); !s) return s.error();
   // One word for all FlashAttentions: the remark knows which.
-  if (kernel.starts_with("fa") && out.keys["attention"] == "fa2") out.keys["attention"] = kernel;
-  if (out.keys["attention"].empty()) out.keys.erase("attention");
+  if (kernel.starts_with("fa") && f.value("model.attention_backend") == "fa2") out.keys["attention"] = kernel;
   const bool sequence = f.on("model.sequence_parallel");
   if (f.number("model.tensor_model_parallel_size") > 1)
     f.put(out, "sp", "model.sequence_parallel", sequence ? "true" : "false");
@@ -138,9 +137,7 @@ Result<Request> import_bridge(std::string_view text, const std::string& file) {
   bridge_stages(f, out);
   const std::int64_t seq = f.number("model.seq_length"), batch = f.number("train.global_batch_size"),
                      steps = f.number("train.train_iters");
-  constexpr std::int64_t kMost = std::int64_t{1} << 53;
-  if (out.on.empty() && seq > 0 && batch > 0 && steps > 0 && steps < kMost / seq / batch)
-    f.put_number(out, "tokens", "train.train_iters", steps * batch * seq);
+  if (out.on.empty()) f.put_number(out, "tokens", "train.train_iters", product({steps, batch, seq}));
   if (Status s = bridge_precision(f, out); !s) return s.error();
   // In bf16 gradients are summed in fp32 unless the file says otherwise; Megatron-FSDP keeps the parameters' type.
   if (f.value("mixed_precision").find("bf16_") != std::string::npos)

@@ -60,9 +60,8 @@ Status deepspeed_batch(const Fields& f, Request& out) {
                      batch = f.number(all);
   if (steps > 0 && (micro == 0 || batch == 0)) f.leave(steps_path);
   if (steps == 0 || micro == 0 || batch == 0) return Nothing{};
-  constexpr std::int64_t kMost = std::int64_t{1} << 53;
-  const std::int64_t each = micro < kMost / steps ? micro * steps : kMost;
-  if (batch % each != 0)
+  const std::int64_t each = product({micro, steps});
+  if (each == 0 || batch % each != 0)
     return f.refused(all,
                      "is " + std::to_string(batch) + ", no multiple of train_micro_batch_size_per_gpu " +
                          std::to_string(micro) + " x gradient_accumulation_steps " + std::to_string(steps),

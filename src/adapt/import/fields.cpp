@@ -12,13 +12,14 @@ namespace preflop {
 
 namespace {
 
+constexpr std::int64_t kMost = std::int64_t{1} << 53;
+
 // Does the value say nothing: absent in YAML, JSON and Python?
 bool nothing(const std::string& value) { return value.empty() || value == "null" || value == "None" || value == "~"; }
 
 // "true" and "false" as YAML 1.1, JSON and Python write them.
 bool same_switch(std::string_view word, const std::string& value) {
-  std::string lower = value;
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const std::string lower = lowered(value);
   return word == "true" ? lower == "true" || lower == "yes" || lower == "on"
                         : word == "false" && (lower == "false" || lower == "no" || lower == "off");
 }
@@ -65,8 +66,21 @@ const Readable* readable(std::string_view format, const std::string& option) {
   return at == kTable.end() ? nullptr : &at->second;
 }
 
+std::int64_t product(std::initializer_list<std::int64_t> sizes) {
+  std::int64_t out = 1;
+  for (const std::int64_t size : sizes) {
+    if (size <= 0 || out > kMost / size) return 0;
+    out *= size;
+  }
+  return out;
+}
+
+std::string lowered(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
 std::int64_t whole_number(std::string_view text) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 53;
   std::int64_t product = 1, part = -1;
   const auto times = [&] {
     if (part < 0 || (part > 0 && product > kMost / part)) return false;

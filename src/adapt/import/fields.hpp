@@ -3,6 +3,7 @@
 // read, or refused with its line.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -30,6 +31,11 @@ std::string valid_values(std::string_view values);
 
 // A whole number or a product of such ("128 * 8192"); -1: it is none, or above 2^53.
 std::int64_t whole_number(std::string_view text);
+
+// Of sizes; 0: one of them is not known, or the product is above 2^53.
+std::int64_t product(std::initializer_list<std::int64_t> sizes);
+
+std::string lowered(std::string text);  // letters of ASCII
 
 class Fields {
  public:

@@ -36,14 +36,11 @@ Result<Request> import_nanotron(std::string_view text, const std::string& file) 
   const bool ours = !out.keys.empty();
   if (Status s = f.read(out); !s) return s.error();
   const std::int64_t dp = std::max<std::int64_t>(1, f.number("parallelism.dp")),
-                     each = f.number("tokens.micro_batch_size") * dp,
-                     passes = f.number("tokens.batch_accumulation_per_replica");
-  constexpr std::int64_t kMost = std::int64_t{1} << 53;
-  const std::int64_t batch = each > 0 && passes < kMost / each ? each * passes : 0;
+                     micro = f.number("tokens.micro_batch_size"),
+                     batch = product({micro, dp, f.number("tokens.batch_accumulation_per_replica")});
   f.put_number(out, "global_batch", "tokens.batch_accumulation_per_replica", batch);
   const std::int64_t steps = f.number("tokens.train_steps"), seq = f.number("tokens.sequence_length");
-  if (!ours && batch > 0 && seq > 0 && batch < kMost / seq && steps < kMost / (batch * seq))
-    f.put_number(out, "tokens", "tokens.train_steps", steps * batch * seq);
+  if (!ours) f.put_number(out, "tokens", "tokens.train_steps", product({steps, batch, seq}));
   const bool tensor = f.number("parallelism.tp") > 1, pipeline = f.number("parallelism.pp") > 1;
   const std::string mode = f.value("parallelism.tp_mode"), engine = f.value("parallelism.pp_engine"),
                     grads = f.value("optimizer.accumulate_grad_in_fp32"), dtype = f.value("model.dtype"),

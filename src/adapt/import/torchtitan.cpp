@@ -41,7 +41,7 @@ void titan_sharding(const Fields& f, Request& out) {
   const std::int64_t replicas = std::max<std::int64_t>(1, f.number(kParallelism + "data_parallel_replicate_degree"));
   const std::int64_t shard = f.number(shard_path);
   if (replicas > 1 && shard > 1) f.put_number(out, "hsdp", shard_path, shard);
-  f.put_number(out, "dp", shard_path, shard > 0 ? replicas * shard : 0);
+  f.put_number(out, "dp", shard_path, product({replicas, shard}));
   const bool never = f.value(kParallelism + "fsdp_reshard_after_forward") == "never";
   out.keys["zero"] = shard == 1 && replicas > 1 ? "0" : never ? "2" : "3";
 }
@@ -89,9 +89,7 @@ void titan_parallelism(const Fields& f, Request& out) {
 // Steps of the run, where the file says what a step is.
 void titan_steps(const Fields& f, const Request& given, std::int64_t tokens_a_step, Request& out) {
   const std::int64_t steps = f.number("training.steps");
-  if (steps == 0 || given.keys.contains("tokens")) return;
-  if (tokens_a_step > 0 && steps < (std::int64_t{1} << 53) / tokens_a_step)
-    f.put_number(out, "tokens", "training.steps", steps * tokens_a_step);
+  if (!given.keys.contains("tokens")) f.put_number(out, "tokens", "training.steps", product({steps, tokens_a_step}));
 }
 
 // Converters of linear layers, wherever the file gives them to the registry.
@@ -178,11 +176,12 @@ Result<Request> import_torchtitan_python(std::string_view text, const std::strin
   out.keys.emplace("stack", "torchtitan");
   // Micro-batches of one pass through the pipeline; the program takes all of a step's.
   const std::int64_t passes = f.number(pipeline_path),
-                     dp = f.number(kParallelism + "data_parallel_shard_degree") *
-                          std::max<std::int64_t>(1, f.number(kParallelism + "data_parallel_replicate_degree"));
-  if (out.keys["schedule"] != "" && passes > 0 && dp > 0 && step > 0 && passes * dp * f.number(micro_path) != step)
+                     replicas = f.number(kParallelism + "data_parallel_replicate_degree"),
+                     dp = product(
+                         {f.number(kParallelism + "data_parallel_shard_degree"), std::max<std::int64_t>(1, replicas)});
+  if (out.keys.contains("schedule") && passes > 0 && dp > 0 && step > 0 &&
+      product({passes, dp, f.number(micro_path)}) != step)
     f.leave(pipeline_path);
-  if (out.keys["schedule"].empty()) out.keys.erase("schedule");
   out.not_read = f.not_read();
   return out;
 }
@@ -208,7 +207,7 @@ Result<Request> import_torchtitan(std::string_view text, const std::string& file
   const bool cut = out.keys.contains("schedule") && f.has("training.local_batch_size");
   f.put_number(out, "micro_batch", cut && f.has(micro_path) ? micro_path : path, cut ? micro : local);
   if (cut && local > micro && !out.keys.contains("global_batch")) f.leave(path);
-  titan_steps(f, rest, f.number("training.global_batch_size") * f.number("training.seq_len"), out);
+  titan_steps(f, rest, product({f.number("training.global_batch_size"), f.number("training.seq_len")}), out);
   const std::string mode = f.value("activation_checkpoint.mode"),
                     option = f.value("activation_checkpoint.selective_ac_option");
   const bool layers = mode == "selective" && !option.empty() && option != "op";  // every nth layer
@@ -216,11 +215,7 @@ Result<Request> import_torchtitan(std::string_view text, const std::string& file
   titan_types(f, out);
   titan_optimizer(f, out);
   const std::string name = f.value("model.name"), flavor = f.value("model.flavor");
-  if (out.model.empty() && !name.empty() && !flavor.empty()) {
-    std::string lower = flavor;
-    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    out.model = name + "-" + lower;
-  }
+  if (out.model.empty() && !name.empty() && !flavor.empty()) out.model = name + "-" + lowered(flavor);
   out.keys.emplace("stack", "torchtitan");
   out.not_read = f.not_read();
   return out;
